@@ -12,15 +12,18 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The arguments of a program as they were given. Where the locale has another encoding than UTF-8, as with {@code LC_ALL=C}, the JVM has read
- * other characters in them; Linux has their bytes.
+ * The arguments of a program as the user wrote them. If the locale has another encoding than UTF-8, as with
+ * {@code LC_ALL=C}, the JVM decodes other characters. Linux provides the bytes of the arguments.
  */
 final class Arguments {
     private static final Path COMMAND_LINE = Path.of("/proc/self/cmdline");
 
     private Arguments() {}
 
-    /** Returns the arguments in UTF-8, or reports to {@code warnings} that they were read in another encoding. */
+    /**
+     * Returns the arguments decoded as UTF-8, or reports to {@code warnings} that they were decoded in another
+     * encoding.
+     */
     static String[] asGiven(String[] arguments, PrintWriter warnings) {
         String encoding = System.getProperty("sun.jnu.encoding", "");
         if (encoding.equals("UTF-8") || arguments.length == 0) {
@@ -37,9 +40,9 @@ final class Arguments {
     }
 
     /**
-     * Returns the last arguments of a command line, whose arguments end with a byte of 0.
+     * Returns the last arguments of a command line in which each argument ends with a byte of 0.
      *
-     * @param read the arguments as the JVM has read them, which is the same if all characters are ASCII
+     * @param read the arguments as the JVM has decoded them, which is correct if all characters are ASCII
      * @throws CharacterCodingException if they are not in UTF-8
      * @throws IllegalArgumentException if they differ from the arguments that the JVM has read
      */

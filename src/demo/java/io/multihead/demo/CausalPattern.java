@@ -1,6 +1,9 @@
 package io.multihead.demo;
 
-/** A kind of token before a token that a head may attend to. The first token, which sees only itself, does not count. */
+/**
+ * A kind of earlier token that a head may attend to. The first token is not counted as a query, since it sees only
+ * itself.
+ */
 enum CausalPattern {
     PREVIOUS("the previous piece"),
     ITSELF("the piece itself"),
@@ -10,7 +13,7 @@ enum CausalPattern {
     /** The token that an induction head attends to (Olsson et al. 2022). */
     AFTER_SAME("what followed the same piece before");
 
-    /** How a title names it. */
+    /** The name in titles. */
     final String target;
 
     CausalPattern(String target) {
@@ -21,7 +24,7 @@ enum CausalPattern {
      * A text.
      *
      * @param ids its tokens
-     * @param begins whether each begins a word
+     * @param begins whether each token begins a word
      */
     @SuppressWarnings("ArrayRecordComponent")
     record Text(int[] ids, boolean[] begins) {
@@ -38,7 +41,7 @@ enum CausalPattern {
         }
     }
 
-    /** Returns whether the key is such a token for the query; a later key is not. */
+    /** Returns whether the key is such a token for the query. A later key is not. */
     boolean matches(Text text, int query, int key) {
         int[] tokens = text.ids;
         return switch (this) {
@@ -51,7 +54,7 @@ enum CausalPattern {
         };
     }
 
-    /** Returns the weight on such tokens, a mean over the queries that have one; 0 if no query has one. */
+    /** Returns the mean weight on such tokens over the queries that have one, or 0 if no query has one. */
     double share(Text text, double[][] weights) {
         return Pattern.share(weights, 1, text.length(), (query, key) -> matches(text, query, key));
     }

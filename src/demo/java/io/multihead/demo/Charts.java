@@ -21,13 +21,13 @@ import org.knowm.xchart.style.AxesChartStyler;
 import org.knowm.xchart.style.Styler;
 import org.knowm.xchart.style.markers.SeriesMarkers;
 
-/** The one look of all charts: fonts, colors, axes; drawn once as SVG and once as PNG. */
+/** The common style of all charts: fonts, colors and axes. Each chart is drawn as SVG and as PNG. */
 final class Charts {
-    /** Matplotlib's viridis at nine points: even steps look even, also in gray and to most color-blind readers. */
+    /** Matplotlib's viridis at nine points. Equal steps look equal, also in gray and to most color-blind readers. */
     private static final Color[] VIRIDIS =
             colors("440154", "472d7b", "3b528b", "2c728e", "21918c", "28ae80", "5ec962", "addc30", "fde725");
 
-    /** Wong's palette, distinguishable without red and green. */
+    /** Wong's palette, in which colors can be distinguished without red and green. */
     static final Color[] LINES = colors("0072b2", "d55e00", "009e73", "cc79a7", "e69f00", "56b4e9", "555555");
 
     private static final String SANS = Font.SANS_SERIF;
@@ -46,7 +46,7 @@ final class Charts {
         return new Color(from[0], from[1], from[2]);
     }
 
-    /** Lines over a numeric axis. */
+    /** Returns a line chart with a numeric axis. */
     static XYChart lines(String title, String x, String y, boolean logarithmic) {
         XYChart chart = axes(title, x, y, 860, 460);
         chart.getStyler().setXAxisLogarithmic(logarithmic).setYAxisLogarithmic(logarithmic);
@@ -55,8 +55,9 @@ final class Charts {
     }
 
     /**
-     * Labels logarithmic axes between the powers of ten too, where curves span no more than two of them. The labels are small, so that 900
-     * and 1,000 do not touch. (A function for labels would make XChart place ticks as on a linear axis.)
+     * Adds labels between the powers of ten to logarithmic axes, for curves that span at most two powers. The labels
+     * are small, so that 900 and 1,000 do not touch. (A function for labels would make XChart place ticks as on a
+     * linear axis.)
      */
     static void labelWithinDecades(XYChart chart) {
         chart.getStyler().setXAxisLogarithmicDecadeOnly(false).setYAxisLogarithmicDecadeOnly(false);
@@ -64,7 +65,10 @@ final class Charts {
                 .setAxisTickLabelsFont(chart.getStyler().getAxisTickLabelsFont().deriveFont(10f));
     }
 
-    /** Lines over a numeric axis, on half the page's width, with the legend below: in one row, or in one row for each line. */
+    /**
+     * Returns a line chart with half the width of the page. The legend is below the chart, in one row or with a row for
+     * each line.
+     */
     static XYChart smallLines(String title, String x, String y, boolean rows) {
         XYChart chart = axes(title, x, y, 500, rows ? 520 : 380);
         chart.getStyler().setLegendPosition(Styler.LegendPosition.OutsideS);
@@ -87,7 +91,7 @@ final class Charts {
         return chart;
     }
 
-    /** Bars in groups, one group per name. */
+    /** Returns a bar chart with one group of bars per name. */
     static CategoryChart bars(String title, String x, String y, List<String> names, Map<String, double[]> series) {
         CategoryChart chart = new CategoryChartBuilder()
                 .width(860)
@@ -109,7 +113,7 @@ final class Charts {
         return chart;
     }
 
-    /** Adds a line; a dashed one is a formula rather than a measurement. */
+    /** Adds a line. A dashed line shows a formula, other lines show measurements. */
     static XYSeries line(XYChart chart, String name, double[] x, double[] y, boolean dashed) {
         XYSeries series = chart.addSeries(name, x, y);
         series.setLineStyle(
@@ -120,7 +124,7 @@ final class Charts {
         return series;
     }
 
-    /** Draws a chart both ways. */
+    /** Draws a chart as SVG and as PNG. */
     static Exhibit.Picture draw(String name, Chart<?, ?> chart) {
         try {
             byte[] png = BitmapEncoder.getBitmapBytes(chart, BitmapEncoder.BitmapFormat.PNG);
@@ -136,7 +140,7 @@ final class Charts {
         return IntStream.range(0, count).mapToObj(label).toList();
     }
 
-    /** The svg element alone, its ids made unique on the page, scaling with the page. */
+    /** Returns the svg element, with ids that are unique on the page and a size that scales with the page. */
     static String inline(String document, String name) {
         return document.substring(document.indexOf("<svg"))
                 .replaceAll("\\bid=\"([^\"]+)\"", "id=\"" + name + "-$1\"")

@@ -10,16 +10,16 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.UnmatchedArgumentException;
 
 /**
- * Errors of the command lines of this package: a message that names the wrong option or the failure, without the usage, below which it would
- * be missed.
+ * Errors of the command lines of this package. A message names the wrong option or the failure, and is printed without
+ * the usage, which would hide it.
  */
 public final class Commands {
-    /** How errors of the library begin that name an argument. */
+    /** The beginning of the library's errors that name an argument. */
     private static final Pattern ARGUMENT = Pattern.compile("([a-z][A-Za-z]*)(\\[\\d+\\])?: ");
 
     private Commands() {}
 
-    /** Returns a program that ends with 1 when it failed, and with 2 when the options were wrong. */
+    /** Returns a program with exit code 1 for a failure and 2 for wrong options. */
     public static CommandLine of(Object command) {
         return new CommandLine(command)
                 .setParameterExceptionHandler((wrong, arguments) -> wrong(wrong))
@@ -38,7 +38,7 @@ public final class Commands {
         return line.getCommandSpec().exitCodeOnInvalidInput();
     }
 
-    /** Returns the message of a failure, in which an argument of the library has the name of its option. */
+    /** Returns the message of a failure, with the name of the option instead of the library's name of the argument. */
     static String message(CommandLine line, Throwable failure) {
         String message = String.valueOf(failure.getMessage());
         if (!(failure instanceof IllegalArgumentException)) {
@@ -48,7 +48,10 @@ public final class Commands {
         return argument.lookingAt() ? option(line, argument.group(1)) + message.substring(argument.end(1)) : message;
     }
 
-    /** Returns the one option that is named like an argument, or begins so, or is its begin; without it, the argument. */
+    /**
+     * Returns the option with the name of an argument, or the only option that begins with this name or with which this
+     * name begins. Without such an option, returns the argument.
+     */
     private static String option(CommandLine line, String argument) {
         String name = "--" + argument.replaceAll("([A-Z])", "-$1").toLowerCase(Locale.ROOT);
         Set<String> all = line.getCommandSpec().optionsMap().keySet();

@@ -21,13 +21,13 @@ final class Conversation {
     /**
      * Begins a chat.
      *
-     * @param system the system message; null for none
-     * @param answerTokens most tokens of an answer
+     * @param system the system message, or null
+     * @param answerTokens the maximum number of tokens of an answer
      * @param notes receives a note about dropped messages
      */
     Conversation(Sessions sessions, @Nullable String system, int answerTokens, PrintWriter notes) {
         this.sessions = sessions;
-        // an answer that may be longer gets a quarter of the context
+        // an answer gets at most a quarter of the context
         this.answerTokens = Math.min(answerTokens, sessions.contextTokens() / 4);
         this.notes = notes;
         if (system != null) {
@@ -40,7 +40,8 @@ final class Conversation {
      * Asks a question, and keeps it with its answer.
      *
      * @param answer generates the answer
-     * @throws IllegalArgumentException if the context has no room for the question, even alone, or the template refuses it; the chat is as before
+     * @throws IllegalArgumentException if the context has no room even for the question alone, or if the template
+     * refuses the question. The chat is then unchanged.
      */
     void ask(String question, Function<Session, String> answer) {
         messages.add(ChatMessage.user(question));
@@ -52,7 +53,7 @@ final class Conversation {
         }
     }
 
-    /** Opens a session with as much of the chat as has room. */
+    /** Opens a session with the largest part of the chat that fits into the context. */
     private Session append() {
         int last = messages.size() - 1;
         for (int from = first; ; from += 2) {

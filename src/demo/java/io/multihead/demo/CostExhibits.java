@@ -28,7 +28,7 @@ final class CostExhibits {
 
     private CostExhibits() {}
 
-    /** Exhibit 5: the memory of both paths, as this run measured it. */
+    /** Returns exhibit 5: the memory of both paths, as measured in this run. */
     static Exhibit memory(long longest, Parallel parallel, Consumer<String> step) {
         long[] lengths = lengths(SHORTEST, longest);
         double[] tiled = new double[lengths.length];
@@ -64,7 +64,7 @@ final class CostExhibits {
                         x[last] / x[0]));
     }
 
-    /** Exhibit 6: operations by component. */
+    /** Returns exhibit 6: operations by component. */
     static Exhibit operations() {
         AttentionCost cost = new AttentionCost(Subject.EMBED_DIM, Subject.HEADS);
         long[] lengths = lengths(16, 16_384);
@@ -77,7 +77,7 @@ final class CostExhibits {
                     .toArray();
             XYSeries line = Charts.line(chart, component.name().toLowerCase(Locale.ROOT), x, y, false);
             if (component == Component.SCORES) {
-                line.setLineStyle(new BasicStroke(6f)); // the values take as many operations and are drawn on top
+                line.setLineStyle(new BasicStroke(6f)); // the line of the values is equal and on top
             }
         }
         double crossover = cost.crossover();
@@ -131,7 +131,7 @@ final class CostExhibits {
         return Arrays.stream(x).map(l -> Math.pow(l, power) * factor).toArray();
     }
 
-    /** Powers of two from the first to the last. */
+    /** Returns the powers of two from the first to the last. */
     static long[] lengths(long first, long last) {
         return LongStream.iterate(first, l -> l <= Math.max(first, last), l -> 2 * l)
                 .toArray();

@@ -13,7 +13,10 @@ import java.util.List;
 import org.knowm.xchart.XYChart;
 import org.knowm.xchart.style.lines.SeriesLines;
 
-/** Exhibit 7: with one head, the layer is plain self-attention, here written out in double, forward and backward. */
+/**
+ * Exhibit 7: with one head, the layer equals plain self-attention, which is written here as loops in double, forward
+ * and backward.
+ */
 final class EqualityExhibit {
     private EqualityExhibit() {}
 
@@ -22,7 +25,7 @@ final class EqualityExhibit {
         Tensor x = subject.embedded();
         Tensor output = Tensor.allocate(Arena.ofAuto(), DType.F32, x.shape());
         Tensor gradient = Tensor.allocate(Arena.ofAuto(), DType.F32, x.shape());
-        // the loss's gradient at the output may be anything: here the input itself
+        // the gradient of the loss at the output can be any tensor; here it is the input
         try (Pass pass = layer.record(subject.cpu(), x, output)) {
             pass.backward(x, gradient);
         }
@@ -57,7 +60,7 @@ final class EqualityExhibit {
         return Charts.draw(name, chart);
     }
 
-    /** Two matrices element by element. */
+    /** Compares two matrices element by element. */
     private static final class Comparison {
         final double[] x;
         final double[] y;

@@ -6,11 +6,11 @@ import java.util.List;
  * One exhibit of the page.
  *
  * @param title its heading
- * @param caption the content and how it was computed
+ * @param caption the content and the method of its computation
  * @param charts the pictures, in order
- * @param table rows of cells, the first row is the head; empty for none
- * @param panel HTML of an interactive part, which is trusted; empty for none
- * @param finding one sentence, computed from the data
+ * @param table rows of cells, or empty. The first row is the head.
+ * @param panel trusted HTML of an interactive part, or empty
+ * @param finding one sentence, which is computed from the data
  */
 record Exhibit(
         String title, String caption, List<Picture> charts, List<List<String>> table, String panel, String finding) {
@@ -29,9 +29,9 @@ record Exhibit(
     /**
      * A drawn chart.
      *
-     * @param name file name without ending
-     * @param svg the drawing, an {@code svg} element with its color bar, if it has one
-     * @param png the same as an image file
+     * @param name the file name without extension
+     * @param svg the drawing as an {@code svg} element, including its color bar, if any
+     * @param png the drawing as an image file
      */
     record Picture(String name, String svg, byte[] png) {}
 }

@@ -50,7 +50,7 @@ final class FableExhibit {
         written = fables.written(folder);
     }
 
-    /** Draws the exhibit, and leaves the model in the folder. */
+    /** Draws the exhibit, and saves the model in the folder. */
     static Exhibit draw(FableModel fables, Path folder) throws IOException {
         return new FableExhibit(fables, folder).exhibit();
     }
@@ -106,7 +106,7 @@ final class FableExhibit {
         return chart;
     }
 
-    /** Returns the best head of each pattern, and its measurements, in the order of the layers. */
+    /** Returns the best head of each pattern with its measurements, in the order of the layers. */
     private Map<Integer, String> chosen() {
         Map<Integer, String> measured = new java.util.TreeMap<>();
         for (CausalPattern pattern : CausalPattern.values()) {
@@ -123,7 +123,7 @@ final class FableExhibit {
         return Values.largest(heads.size(), head -> share(pattern, head));
     }
 
-    /** Returns the pattern whose best head is the farthest from even attention, as a ratio. */
+    /** Returns the pattern with the best head that differs most from even attention, as a ratio. */
     private CausalPattern strongest() {
         return Arrays.stream(CausalPattern.values())
                 .filter(pattern -> pattern.chance(text) > 0)

@@ -25,9 +25,9 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 
-/** The small Llama that the study trains on the fables, and its text from its own layers and from files. */
+/** The small Llama that the study trains on the fables. It generates text with its layers and from files. */
 final class FableModel {
-    /** The file that stays in the study's folder. */
+    /** The file that the study keeps in its folder. */
     static final String FILE = "fables.gguf";
 
     static final String PROMPT = "The Lion and the Fox\n";
@@ -40,10 +40,10 @@ final class FableModel {
     private final Tokenizer tokenizer;
     private final String unseen;
 
-    /** Greedy text of a file. */
+    /** The greedy text of a model that was loaded from a file. */
     record Written(long bytes, int[] tokens, String text, float[] logits) {}
 
-    /** Greedy text from the trained layers: all tokens are computed again for each. */
+    /** The greedy text of the trained layers, which compute all tokens again for each new token. */
     record Computed(int[] tokens, float[] logits, double margin) {}
 
     private FableModel(Compute cpu, LlamaTraining.Trained trained, String unseen) {
@@ -53,7 +53,7 @@ final class FableModel {
         tokenizer = trained.pieces().tokenizer();
     }
 
-    /** Starts to train; the model follows from the seed and the number of steps. */
+    /** Starts the training. The seed and the number of steps determine the model. */
     static CompletableFuture<FableModel> start(
             Parallel parallel, Fables fables, long seed, int steps, Consumer<String> step) {
         List<String> texts = texts(fables);
@@ -86,7 +86,7 @@ final class FableModel {
         return tokenizer;
     }
 
-    /** Returns a fable that was held out. */
+    /** Returns a held-out fable. */
     String unseen() {
         return unseen;
     }
@@ -120,7 +120,7 @@ final class FableModel {
         return Values.largest(logits.length, id -> id == without ? Double.NEGATIVE_INFINITY : logits[id]);
     }
 
-    /** Saves the model, loads it as any other language model, and lets it write. */
+    /** Saves the model, loads it like any other language model, and generates text. */
     Written written(Weights weights, Path file) throws IOException {
         LlamaFile.write(trained.model(), trained.pieces(), CONTEXT, weights, file);
         try (LanguageModel model = LanguageModel.load(cpu, file);
@@ -133,7 +133,7 @@ final class FableModel {
         }
     }
 
-    /** Returns the texts of all kinds of files; the file in bf16 stays in the folder. */
+    /** Returns the texts of all kinds of files. The file in bf16 remains in the folder. */
     Map<Weights, Written> written(Path folder) throws IOException {
         Map<Weights, Written> all = new LinkedHashMap<>();
         for (Weights weights : Weights.values()) {
@@ -149,7 +149,7 @@ final class FableModel {
         return all;
     }
 
-    /** Returns the pieces of tokens, with marks where they have spaces and line ends. */
+    /** Returns the pieces of tokens, with marks for spaces and line ends. */
     List<String> pieces(int[] tokens) {
         return Arrays.stream(tokens)
                 .mapToObj(
@@ -157,7 +157,7 @@ final class FableModel {
                 .toList();
     }
 
-    /** Returns whether each token begins a word: with a space, a line or a mark. */
+    /** Returns whether each token begins a word, which is after a space, at a new line, or at a punctuation mark. */
     boolean[] begins(int[] tokens) {
         boolean[] begins = new boolean[tokens.length];
         for (int i = 0; i < tokens.length; i++) {

@@ -4,9 +4,9 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The corpus to search: sentences, and the fable that each is from. */
+/** The corpus to search: sentences, and the title of the fable of each sentence. */
 record Fables(List<String> sentences, List<String> titles) {
-    /** The source of the text, as on the page. */
+    /** The source of the text, as the page shows it. */
     static final String SOURCE = "fables of Aesop, translated by George Fyler Townsend (London, 1867; public domain)";
 
     Fables first(int most) {

@@ -23,7 +23,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** Fine-tunes an embedding model on pairs of texts, and continues where it was stopped. */
+/** Fine-tunes an embedding model on pairs of texts, and resumes an interrupted training. */
 @Command(
         name = "finetune",
         sortOptions = false,
@@ -32,7 +32,7 @@ import picocli.CommandLine.Spec;
                         + "find each other before and after. Ctrl-C ends after the step that is running and saves; with --checkpoint, the "
                         + "same command then goes on, bit by bit as if it had not been stopped.")
 public final class Finetune implements Callable<Integer> {
-    /** Texts that a reranker orders. */
+    /** The number of texts that a reranker orders. */
     private static final int CANDIDATES = 5;
 
     @Spec
@@ -96,11 +96,11 @@ public final class Finetune implements Callable<Integer> {
             description = "show this help and exit")
     private boolean help;
 
-    /** Started only by the command line. */
+    /** Only the command line creates an instance. */
     private Finetune() {}
 
     /**
-     * Trains and exits with 0, with 1 when it failed, or with 2 when the options were wrong.
+     * Trains and exits with 0, with 1 after a failure, or with 2 for wrong options.
      *
      * @param arguments see {@code --help}
      */
@@ -108,7 +108,7 @@ public final class Finetune implements Callable<Integer> {
         System.exit(run(arguments));
     }
 
-    /** Trains; returns the exit code. */
+    /** Trains, and returns the exit code. */
     static int run(String... arguments) {
         return command().execute(arguments);
     }
@@ -149,7 +149,7 @@ public final class Finetune implements Callable<Integer> {
         return 0;
     }
 
-    /** Checks before minutes of training that its result can be written. */
+    /** Checks, before minutes of training, that the result can be written. */
     private void requirePaths() throws IOException {
         Path folder = out.resolve("model");
         boolean same = model != null && Files.exists(model) && Files.exists(folder) && Files.isSameFile(model, folder);
@@ -167,7 +167,7 @@ public final class Finetune implements Callable<Integer> {
         }
     }
 
-    /** The model that is trained. */
+    /** The kind of the trained model. */
     enum Kind {
         EMBEDDING,
         RERANKER
@@ -191,7 +191,9 @@ public final class Finetune implements Callable<Integer> {
         return HeadExhibits.format("%.1f %%", 100 * part);
     }
 
-    /** Trains, and returns the number of completed steps: not all of them if training was interrupted. */
+    /**
+     * Trains, and returns the number of completed steps, which is smaller than requested if training was interrupted.
+     */
     private String train(Trainable learner, TrainingRun run) throws IOException {
         AdamW.Options options =
                 AdamW.Options.DEFAULT.withDecay(0.01, name -> !name.endsWith("bias") && !name.contains("norm"));

@@ -36,7 +36,7 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 import picocli.CommandLine.TypeConversionException;
 
-/** Continues a text, or chats, with a trained language model. */
+/** Continues a text or chats with a trained language model. */
 @Command(
         name = "generate",
         sortOptions = false,
@@ -71,7 +71,7 @@ public final class Generate implements Callable<Integer> {
             converter = TemplateNames.class)
     private ChatTemplate template;
 
-    /** Families of templates, by their names in any case. */
+    /** Families of templates, with names that ignore case. */
     private static final class TemplateNames implements Iterable<String>, ITypeConverter<ChatTemplate> {
         @Override
         public Iterator<String> iterator() {
@@ -127,7 +127,7 @@ public final class Generate implements Callable<Integer> {
     private final InputStream in;
     private volatile boolean stopped;
 
-    /** Started only by the command line. */
+    /** Only the command line creates an instance. */
     private Generate() {
         this(System.in);
     }
@@ -136,7 +136,7 @@ public final class Generate implements Callable<Integer> {
         this.in = in;
     }
 
-    /** How tokens are chosen. */
+    /** The options for the choice of tokens. */
     static final class SamplingArguments {
         @Option(names = "--temperature", description = "0 is greedy (default: ${DEFAULT-VALUE})", defaultValue = "0")
         private double temperature;
@@ -186,7 +186,7 @@ public final class Generate implements Callable<Integer> {
     }
 
     /**
-     * Generates and exits with 0, with 1 when it failed, or with 2 when the options were wrong.
+     * Generates and exits with 0, with 1 after a failure, or with 2 for wrong options.
      *
      * @param arguments see {@code --help}
      */
@@ -196,7 +196,7 @@ public final class Generate implements Callable<Integer> {
         System.exit(run(System.in, out, err, Arguments.asGiven(arguments, err)));
     }
 
-    /** Generates; returns the exit code. */
+    /** Generates, and returns the exit code. */
     static int run(InputStream in, PrintWriter out, PrintWriter err, String... arguments) {
         return Commands.of(new Generate(in))
                 .setOut(out)
@@ -217,7 +217,7 @@ public final class Generate implements Callable<Integer> {
             throw new ParameterException(spec.commandLine(), "--system: given without --chat; expected a chat");
         }
         GenerationOptions options = option(() -> sampling.options(maxTokens));
-        option(() -> sessionOptions(1)); // before a file is read
+        option(() -> sessionOptions(1)); // wrong options fail before a file is read
         CountDownLatch ended = new CountDownLatch(1);
         Thread hook = new Thread(() -> stop(ended), "generate-stop");
         Runtime.getRuntime().addShutdownHook(hook);
@@ -244,7 +244,7 @@ public final class Generate implements Callable<Integer> {
         return done ? 0 : 1;
     }
 
-    /** Fails before the first question if there is no template to write it by. */
+    /** Fails before the first question if the model has no chat template. */
     private static void requireTemplate(LanguageModel loaded) {
         try {
             loaded.chatTemplate();
@@ -291,7 +291,7 @@ public final class Generate implements Callable<Integer> {
         return SessionOptions.DEFAULT.withContextTokens(tokens).withCacheFormat(cache);
     }
 
-    /** Answers the prompt and then lines of the input until it ends; returns whether each had an answer. */
+    /** Answers the prompt and then the lines of the input until its end. Returns whether all of them were answered. */
     private boolean converse(Sessions sessions, GenerationOptions options) throws IOException {
         PrintWriter err = spec.commandLine().getErr();
         Conversation conversation = new Conversation(sessions, system, options.maxTokens(), err);
@@ -352,7 +352,7 @@ public final class Generate implements Callable<Integer> {
                         session.cacheBytes() / MEBIBYTE);
     }
 
-    /** Runs when the JVM is told to end: lets the token that is computed be the last one. */
+    /** Runs at the shutdown of the JVM, and stops generation after the current token. */
     private void stop(CountDownLatch ended) {
         stopped = true;
         try {

@@ -11,13 +11,14 @@ import java.util.Map;
 import java.util.function.IntToDoubleFunction;
 
 /**
- * The most distinctive heads of a survey, chosen only by measurements: first the one of the lowest and the one of the highest entropy and,
- * of the remaining heads, the one most unlike all others; then, pattern by pattern, the head with the largest share of its weight on it,
- * patterns of the largest ratio to chance first; then the second head of each pattern, and so on. A head is chosen once. A share below
- * {@link #LEAST} is too small to count.
+ * The most distinctive heads of a survey, which are chosen by measurements only. The first heads are the head with the
+ * lowest entropy, the head with the highest entropy and, among the remaining heads, the head that differs most from all
+ * others. Then follows, for each pattern, the head with the largest share of its weight on the pattern, in the order of
+ * the ratio to chance, then the second head of each pattern, and so on. A head is chosen once. A share below
+ * {@link #LEAST} is ignored.
  */
 final class HeadChoice {
-    /** The least share of a head's weight that counts as attention to a pattern. */
+    /** The minimum share of a head's weight that counts as attention to a pattern. */
     static final double LEAST = 0.15;
 
     private final HeadSurvey survey;
@@ -52,7 +53,7 @@ final class HeadChoice {
                 unlike, format("mean cosine %.2f to the others%s", likeness.applyAsDouble(unlike), strongest(unlike)));
     }
 
-    /** The pattern with the largest share, where it is worth a mention. */
+    /** Returns the text of the pattern with the largest share, if the share is large enough. */
     private String strongest(int head) {
         Pattern pattern = Arrays.stream(Pattern.values())
                 .max(Comparator.comparingDouble(p -> survey.share(head, p)))
@@ -75,7 +76,7 @@ final class HeadChoice {
         }
     }
 
-    /** Patterns with the largest ratio of any head's share to chance first. */
+    /** Returns the patterns in descending order of the largest ratio of a head's share to chance. */
     private List<Pattern> byRatio() {
         List<Pattern> patterns = new ArrayList<>(List.of(Pattern.values()));
         patterns.removeIf(pattern -> survey.chance(pattern) == 0);

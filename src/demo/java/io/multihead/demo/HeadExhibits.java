@@ -22,7 +22,7 @@ final class HeadExhibits {
         statistics = HeadStatistics.of(weights);
     }
 
-    /** Exhibit 1. */
+    /** Returns exhibit 1. */
     Exhibit heatMaps() {
         double most = most(weights);
         double[] entropy = statistics.entropy();
@@ -50,7 +50,7 @@ final class HeadExhibits {
                 finding);
     }
 
-    /** Exhibit 2. */
+    /** Returns exhibit 2. */
     Exhibit againstSingleHead() {
         Tensor single = sentence.weights(1, Mask.NONE);
         double[][] mean = new double[sentence.tokens().size()][sentence.tokens().size()];
@@ -91,7 +91,7 @@ final class HeadExhibits {
                         Arrays.stream(statistics.entropy()).average().orElse(0)));
     }
 
-    /** Exhibit 3. */
+    /** Returns exhibit 3. */
     Exhibit diversity() {
         double[][] cosine = statistics.cosineSimilarity();
         int[] alike = {0, 1};
@@ -121,7 +121,7 @@ final class HeadExhibits {
                         sum / pairs));
     }
 
-    /** Exhibit 4. */
+    /** Returns exhibit 4. */
     Exhibit causal() {
         Tensor masked = sentence.weights(Subject.HEADS, Mask.CAUSAL);
         double worst = 0;

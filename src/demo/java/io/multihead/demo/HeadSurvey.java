@@ -38,7 +38,7 @@ final class HeadSurvey {
         return tokens;
     }
 
-    /** Number of heads in all layers. */
+    /** Returns the number of heads in all layers. */
     int heads() {
         return weights.length;
     }
@@ -51,12 +51,12 @@ final class HeadSurvey {
         return headsOfLayer;
     }
 
-    /** The head's weights, by query and key. */
+    /** Returns the head's weights by query and key. */
     double[][] weights(int head) {
         return weights[head];
     }
 
-    /** Bits per token. */
+    /** Returns the mean entropy of the head's weights, in bits per token. */
     double entropy(int head) {
         return entropy[head];
     }
@@ -65,7 +65,7 @@ final class HeadSurvey {
         return shares[head][pattern.ordinal()];
     }
 
-    /** The share of a head that attends to all tokens equally. */
+    /** Returns the share of a head that attends to all tokens equally. */
     double chance(Pattern pattern) {
         double[][] even = new double[tokens.size()][tokens.size()];
         for (double[] row : even) {
@@ -74,7 +74,7 @@ final class HeadSurvey {
         return pattern.share(tokens, even);
     }
 
-    /** Mean cosine between the weights of this head and of some others. */
+    /** Returns the mean cosine between the weights of this head and the weights of other heads. */
     double likeness(int head, int from, int end) {
         double sum = 0;
         for (int other = from; other < end; other++) {
@@ -83,7 +83,7 @@ final class HeadSurvey {
         return sum / (end - from - 1);
     }
 
-    /** Mean over a layer's heads. */
+    /** Returns the mean over the heads of a layer. */
     double mean(int layer, java.util.function.IntToDoubleFunction value) {
         double sum = 0;
         for (int head = layer * headsOfLayer; head < (layer + 1) * headsOfLayer; head++) {
@@ -92,12 +92,12 @@ final class HeadSurvey {
         return sum / headsOfLayer;
     }
 
-    /** 1 minus the mean cosine between two heads of one layer. */
+    /** Returns 1 minus the mean cosine between two heads of one layer. */
     double diversity(int layer) {
         return 1 - mean(layer, head -> likeness(head, layer * headsOfLayer, (layer + 1) * headsOfLayer));
     }
 
-    /** The head's name in titles, counted from 1. */
+    /** Returns the head's name in titles, with numbers from 1 on. */
     String name(int head) {
         return "layer " + (head / headsOfLayer + 1) + " head " + (head % headsOfLayer + 1);
     }

@@ -23,18 +23,18 @@ import java.util.SplittableRandom;
 import java.util.function.Consumer;
 import org.knowm.xchart.XYChart;
 
-/** Exhibits about a layer's parameters, and about its cost with 1, 8 and 16 heads and on a long context. */
+/** Exhibits about a layer's parameters, and about its cost with 1, 8 and 16 heads and with a long context. */
 final class LayerExhibits {
     private static final int WIDE = 512;
     private static final int HEADS = 8;
     private static final long EFFICIENT_LENGTH = 512;
     private static final int TIMED = 7;
-    /** How long each size runs before it is timed, until C2 has compiled the whole path. */
+    /** The time for which each size runs before it is timed, so that C2 compiles the whole path. */
     private static final long WARM_UP_NANOS = 700_000_000L;
 
     private LayerExhibits() {}
 
-    /** Where the parameters of d_model 512 and 8 heads are. */
+    /** Returns the exhibit of the parameters of a layer with d_model 512 and 8 heads. */
     static Exhibit parameters() {
         AttentionCost cost = new AttentionCost(WIDE, HEADS);
         long matrix = (long) WIDE * WIDE;
@@ -74,10 +74,10 @@ final class LayerExhibits {
                         WIDE / HEADS, WIDE, single, 100 * share, 100 * (1 - share)));
     }
 
-    /** Time forward and backward for 1, 8 and 16 heads, and both on ever longer contexts. */
+    /** Returns the exhibit of the time of forward and backward for 1, 8 and 16 heads, and for increasing contexts. */
     static Exhibit efficiency(Compute cpu, long longest, Consumer<String> step) {
         long[] lengths = CostExhibits.lengths(Math.min(EFFICIENT_LENGTH, longest), longest);
-        // one length alone is a short look, not a study
+        // one length is a quick run, not a study
         boolean brief = lengths.length == 1;
         long warmUp = brief ? 0 : WARM_UP_NANOS;
         int timed = brief ? 1 : TIMED;
@@ -159,8 +159,8 @@ final class LayerExhibits {
     }
 
     /**
-     * Median milliseconds of recording and of backward of each layer. Layers take turns, in the warm-up as well: one after another, the
-     * first would be timed while the JVM still compiles.
+     * Returns the median milliseconds of recording and of backward of each layer. Layers alternate, also in the
+     * warm-up. Otherwise, the first layer would be timed while the JVM still compiles.
      */
     private static double[][] times(Compute cpu, List<TimedLayer> layers, int repeats, long warmUp) {
         double[][] forward = new double[layers.size()][repeats];

@@ -13,26 +13,26 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The cost of silencing heads: how far the vectors of some texts move from the whole model's vectors. States that go into each block are
- * kept for one set of heads, so that a set which differs from it in a late layer is computed from there. Several threads may ask for
- * costs at a time, unless one moves to other heads.
+ * The cost of masking heads: the distance between the vectors of some texts and the vectors of the whole model. The
+ * input states of each block are kept for one set of heads. Another set is computed from the first layer in which it
+ * differs. Several threads may compute costs at the same time, except during a call of {@link #moveTo}.
  */
 final class MaskedCosine {
     private final Compute cpu;
     private final Transformer model;
     private final List<TextBatch> batches;
     private final float[][] whole;
-    /** The nearest other text of each, as the whole model has it. */
+    /** The nearest other text of each text, according to the whole model. */
     private final int[] nearest;
 
     private boolean[][] base;
-    /** By batch and layer; the last one is the output. */
+    /** The states by batch and layer. The last one is the output. */
     private Tensor[][] states;
 
     /**
      * Computes the vectors of the whole model.
      *
-     * @param parallel threads for the batches, of which each is computed on one thread
+     * @param parallel threads for the batches. One thread computes one batch.
      */
     MaskedCosine(Transformer model, EncoderTokenizer tokenizer, List<String> texts, Parallel parallel) {
         this.model = model;
@@ -56,14 +56,14 @@ final class MaskedCosine {
     }
 
     /**
-     * The similarity that remains to the vectors of the whole model.
+     * The remaining similarity to the vectors of the whole model.
      *
-     * @param cosine mean cosine between the texts' vectors and the whole model's
-     * @param sameNeighbor the share of texts whose nearest other text is the same as with the whole model
+     * @param cosine mean cosine between the texts' vectors and the vectors of the whole model
+     * @param sameNeighbor the share of texts with the same nearest other text as in the whole model
      */
     record Left(double cosine, double sameNeighbor) {}
 
-    /** Mean cosine between the texts' vectors and the whole model's. */
+    /** Returns the mean cosine between the texts' vectors and the vectors of the whole model. */
     double cosine(boolean[][] kept) {
         return cosine(vectors(from(kept)));
     }
@@ -85,7 +85,7 @@ final class MaskedCosine {
         return sum;
     }
 
-    /** Keeps the states of this set of heads for the calls to come. */
+    /** Keeps the states of this set of heads for later calls. */
     void moveTo(boolean[][] kept) {
         states = from(kept);
         base = Arrays.stream(kept).map(boolean[]::clone).toArray(boolean[][]::new);
@@ -103,7 +103,7 @@ final class MaskedCosine {
         return changed;
     }
 
-    /** Returns room for the states of all layers, of which the first are there: the embeddings. */
+    /** Returns an array for the states of all layers, in which only the embeddings are set. */
     private Tensor[] embed(int batch) {
         Buffers buffers = model.buffers(batches.get(batch).tokens());
         model.withBlocks(List.of()).forward(cpu, batches.get(batch).tokenBatch(), buffers);
@@ -122,7 +122,7 @@ final class MaskedCosine {
         return to;
     }
 
-    /** Returns a block whose heads work only where they are kept. */
+    /** Returns a block in which only the kept heads contribute. */
     private Block masked(int layer, boolean... kept) {
         float[] factors = new float[kept.length];
         for (int head = 0; head < kept.length; head++) {

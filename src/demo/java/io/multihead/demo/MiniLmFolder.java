@@ -10,7 +10,7 @@ import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** The trained model of the jar as a folder of sentence-transformers, which can be trained on. */
+/** Writes the trained model of the jar as a folder of sentence-transformers, which can be fine-tuned. */
 public final class MiniLmFolder {
     static final String CONFIG = """
             {"model_type": "bert", "hidden_act": "gelu", "hidden_size": 384, "num_hidden_layers": 6,

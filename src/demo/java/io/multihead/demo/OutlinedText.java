@@ -13,24 +13,24 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds the text that outlines of glyphs are: XChart fills outlines instead of text, which in an SVG can neither be selected nor
- * searched, and takes a hundred times as many bytes.
+ * Recognizes text in the outlines of glyphs. XChart fills outlines instead of text. In an SVG, outlines cannot be
+ * selected or searched, and take a hundred times as many bytes as text.
  */
 final class OutlinedText {
-    /** As XChart makes its outlines. */
+    /** The context with which XChart creates its outlines. */
     private static final FontRenderContext CONTEXT = new FontRenderContext(null, true, false);
-    /** Of a point, in pixels: positions of glyphs are sums of rounded numbers. */
+    /** The tolerance of a position in pixels, since positions of glyphs are sums of rounded numbers. */
     private static final double TOLERANCE = 0.06;
-    /** A wider gap than this part of the font's size is a space. */
+    /** A gap of more than this fraction of the font size is a space. */
     private static final double SPACE = 0.12;
 
-    /** A text at a point, perhaps turned to be read from below. */
+    /** A text at a point. Upright text is rotated and is read from bottom to top. */
     record Found(String text, Font font, double x, double y, boolean upright) {}
 
     /** A closed curve: the kinds of its segments, and their coordinates. */
     private record Curve(String kinds, double[] points) {}
 
-    /** A character, its curves about its origin, and the distance to the next one. */
+    /** A character, its curves relative to its origin, and the distance to the next character. */
     private record Glyph(int character, List<Curve> curves, double advance) {}
 
     /** The shape of a glyph at a point. */
@@ -38,7 +38,7 @@ final class OutlinedText {
 
     private final Map<Font, Map<String, List<Glyph>>> fonts = new HashMap<>();
 
-    /** @param characters that may occur, whatever their order */
+    /** @param characters that may occur, in any order */
     OutlinedText(String characters, List<Font> possible) {
         for (Font font : possible) {
             Map<String, List<Glyph>> byKinds = new HashMap<>();
@@ -91,7 +91,7 @@ final class OutlinedText {
         return first == null ? null : new Found(text.toString(), font, first.x, first.y, upright);
     }
 
-    /** Returns the glyph with the most curves that begins with one of them. */
+    /** Returns the glyph with the most curves that matches the curves from an index on. */
     private static @Nullable Place place(List<Curve> curves, int at, Map<String, List<Glyph>> known) {
         Place best = null;
         for (Glyph glyph : known.getOrDefault(curves.get(at).kinds, List.of())) {

@@ -4,14 +4,14 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** The folder of a command's results, which are written at the end, after minutes. */
+/** The folder of a command's results, which are written at the end of minutes of work. */
 final class OutputFolder {
     private OutputFolder() {}
 
     /**
-     * Creates a file in a folder and deletes it again, since permissions alone do not show whether that is possible.
+     * Creates a file in a folder and deletes it, since permissions alone do not show whether files can be created.
      *
-     * @throws IOException if there is no such folder, or files cannot be created in it
+     * @throws IOException if the folder does not exist, or files cannot be created in it
      */
     static void requireWritable(Path folder) throws IOException {
         try {

@@ -10,7 +10,7 @@ import java.nio.file.StandardCopyOption;
 import java.util.List;
 import java.util.UUID;
 
-/** The study's page: one self-contained file, and every chart also as an image file. */
+/** The study's page, which is one self-contained file. Every chart is also an image file. */
 final class Page {
     private static final String STYLE = """
             :root{color-scheme:light}
@@ -46,7 +46,7 @@ final class Page {
         this.exhibits = exhibits;
     }
 
-    /** Writes everything, each file appearing whole or not at all, the page last. */
+    /** Writes all files atomically, with the page as the last one. */
     void write(Path folder) throws IOException {
         Files.createDirectories(folder);
         for (Exhibit exhibit : exhibits) {
@@ -108,7 +108,7 @@ final class Page {
 
     private static void replace(Path file, byte[] content) throws IOException {
         Path temporary = file.resolveSibling(file.getFileName() + "." + UUID.randomUUID() + ".tmp");
-        temporary.toFile().deleteOnExit(); // also when interrupted
+        temporary.toFile().deleteOnExit(); // also deleted after an interruption
         try {
             Files.write(temporary, content);
             Files.move(temporary, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);

@@ -17,19 +17,19 @@ import java.util.Map;
 import java.util.stream.Stream;
 
 /**
- * Pairs of texts to learn from, and pairs of other groups that are held out.
+ * Training pairs of texts, and held-out pairs of other groups.
  *
  * @param trained the training pairs
- * @param heldOut of groups that are not learned from
+ * @param heldOut pairs of groups without training pairs
  */
 record PairData(List<Pair> trained, List<Pair> heldOut) {
     /** Every third group is held out. */
     private static final int PART = 3;
-    /** Texts that are embedded together, which bounds the memory for files of many pairs. */
+    /** The number of texts that are embedded together, which limits the memory for files of many pairs. */
     private static final int TOGETHER = 32;
 
     /**
-     * The sentences of fables, each with the rest of its fable; every third fable is held out.
+     * Returns the sentences of fables, each with the other sentences of its fable. Every third fable is held out.
      *
      * @param manyAnchors whether the training pairs have two sentences and titles as further anchors, because 34 fables have few sentences
      */
@@ -70,7 +70,10 @@ record PairData(List<Pair> trained, List<Pair> heldOut) {
         return String.join(" ", rest);
     }
 
-    /** Lines of an anchor, its positive and optionally hard negatives, separated by tabs; lines with the same positive are one group. */
+    /**
+     * Reads lines with an anchor, its positive and optional hard negatives, separated by tabs. Lines with the same
+     * positive are one group.
+     */
     static PairData read(Path file) throws IOException {
         List<Pair> pairs = new ArrayList<>();
         List<String> lines = Files.readAllLines(file);
@@ -109,8 +112,8 @@ record PairData(List<Pair> trained, List<Pair> heldOut) {
     }
 
     /**
-     * Returns the share of held-out anchors whose own positive is nearer than a positive of every other group, including the training
-     * groups.
+     * Returns the share of held-out anchors with a positive that is nearer than the positives of all other groups,
+     * including the training groups.
      */
     double recall(Compute cpu, BertLayers encoder) {
         List<List<String>> nearest = candidates(cpu, encoder, 1);
@@ -121,7 +124,10 @@ record PairData(List<Pair> trained, List<Pair> heldOut) {
         return (double) found / heldOut.size();
     }
 
-    /** Returns the share of held-out anchors whose positive has the highest score by a cross-encoder of all their {@link #candidates}. */
+    /**
+     * Returns the share of held-out anchors with a positive that has the highest cross-encoder score of all their
+     * {@link #candidates}.
+     */
     double recall(Compute cpu, List<List<String>> candidates, BertCrossEncoder reranker) {
         int found = 0;
         for (int i = 0; i < heldOut.size(); i++) {
@@ -138,7 +144,10 @@ record PairData(List<Pair> trained, List<Pair> heldOut) {
         return (double) found / heldOut.size();
     }
 
-    /** Returns the {@code most} nearest texts of each held-out anchor, among its own positive and the positives of all other groups. */
+    /**
+     * Returns the {@code most} nearest texts of each held-out anchor, among its positive and the positives of all other
+     * groups.
+     */
     List<List<String>> candidates(Compute cpu, BertLayers encoder, int most) {
         Map<String, String> positives = new LinkedHashMap<>();
         heldOut.forEach(pair -> positives.putIfAbsent(pair.group(), pair.positive()));
@@ -157,7 +166,7 @@ record PairData(List<Pair> trained, List<Pair> heldOut) {
                 }
             }
             found.add(new Candidate(
-                    heldOut.get(i).positive(), dot(anchors[i], own[i]))); // after texts that are equally near
+                    heldOut.get(i).positive(), dot(anchors[i], own[i]))); // a tie puts it after other texts
             all.add(found.stream()
                     .sorted(Comparator.comparingDouble(Candidate::cosine).reversed())
                     .limit(most)
@@ -167,7 +176,7 @@ record PairData(List<Pair> trained, List<Pair> heldOut) {
         return all;
     }
 
-    /** A text, and how near it is. */
+    /** A text and its similarity. */
     private record Candidate(String text, double cosine) {}
 
     /** Returns the vectors of texts, divided by their lengths. */

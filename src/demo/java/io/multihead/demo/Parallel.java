@@ -12,22 +12,25 @@ import java.util.function.IntFunction;
 import java.util.function.Supplier;
 
 /**
- * Threads for independent computations, each on one thread: calls as small as the study's gain little from a second one. Results do not
- * depend on the number of threads.
+ * Threads for independent computations, each on one thread, since small calls gain little from a second thread. Results
+ * do not depend on the number of threads.
  */
 final class Parallel implements AutoCloseable {
     private final ForkJoinPool pool;
     private final int threads;
     private final Compute serial = Compute.serial();
 
-    /** Starts threads, as many as work at a time. */
+    /** Starts {@code threads} threads, the maximum number of simultaneous computations. */
     Parallel(int threads) {
         this.threads = threads;
         // asynchronous mode: first in, first out
         pool = new ForkJoinPool(threads, ForkJoinPool.defaultForkJoinWorkerThreadFactory, null, true);
     }
 
-    /** Returns the Compute of the computations, on any number of threads: each computes only on its own thread. */
+    /**
+     * Returns the Compute of the computations. Several threads may use it, and each computes only on the calling
+     * thread.
+     */
     Compute serial() {
         return serial;
     }
@@ -36,7 +39,10 @@ final class Parallel implements AutoCloseable {
         return CompletableFuture.supplyAsync(computation, pool);
     }
 
-    /** Returns the values for 0 to {@code count - 1}, which are taken in this order, so that the longest should come first. */
+    /**
+     * Returns the values for 0 to {@code count - 1}. They are started in this order, so the longest computation should
+     * be the first.
+     */
     <T> List<T> map(int count, IntFunction<T> value) {
         Object[] values = new Object[count];
         AtomicInteger taken = new AtomicInteger();
@@ -51,7 +57,7 @@ final class Parallel implements AutoCloseable {
         }
         loop.run();
         helpers.forEach(ForkJoinTask::join);
-        @SuppressWarnings("unchecked") // nothing else was stored
+        @SuppressWarnings("unchecked") // all stored values have type T
         List<T> all = (List<T>) Arrays.asList(values);
         return all;
     }

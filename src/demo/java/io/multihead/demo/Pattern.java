@@ -2,7 +2,7 @@ package io.multihead.demo;
 
 import java.util.List;
 
-/** A kind of token that a head may attend to, seen from the token whose attention it is. */
+/** A kind of token that a head may attend to, relative to the query token. */
 enum Pattern {
     PREVIOUS("the previous token"),
     NEXT("the next token"),
@@ -14,7 +14,7 @@ enum Pattern {
     FIRST("[CLS]"),
     LAST("[SEP]");
 
-    /** How a title names it. */
+    /** The name in titles. */
     final String target;
 
     Pattern(String target) {
@@ -36,17 +36,19 @@ enum Pattern {
         };
     }
 
-    /** Returns the weight on such tokens, a mean over the queries that have one; 0 if none has. */
+    /** Returns the mean weight on such tokens over the queries that have one, or 0 if no query has one. */
     double share(List<String> tokens, double[][] weights) {
         return share(weights, 0, weights.length, (query, key) -> matches(tokens, query, key));
     }
 
-    /** Whether a key is a token of a kind, seen from a query. */
+    /** Tests whether a key is a token of a kind, relative to a query. */
     interface Kind {
         boolean has(int query, int key);
     }
 
-    /** Returns the weight on tokens of a kind, a mean over the queries of a range that have one; 0 if none has. */
+    /**
+     * Returns the mean weight on tokens of a kind over the queries of a range that have one, or 0 if no query has one.
+     */
     static double share(double[][] weights, int first, int end, Kind kind) {
         double sum = 0;
         int queries = 0;

@@ -3,7 +3,7 @@ package io.multihead.demo;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
 
-/** Self-attention with one head, and its gradient, as textbook loops over doubles. */
+/** Self-attention with one head, and its gradient, as textbook loops in double. */
 final class PlainAttention {
     private final double[][] x;
     private final double[][] queryWeight;
@@ -40,7 +40,7 @@ final class PlainAttention {
         return output;
     }
 
-    /** dL/dX from dL/dY, by the chain rule step by step. */
+    /** Returns dL/dX for dL/dY, by the chain rule step by step. */
     double[][] inputGradient(double[][] upstream) {
         double[][] attended = product(upstream, outputWeight);
         double[][] valueGradient = product(transposed(weights), attended);
@@ -81,7 +81,7 @@ final class PlainAttention {
         return result;
     }
 
-    /** {@code x W^T + b}, weights lying {@code [out, in]}. */
+    /** Returns {@code x W^T + b} for weights {@code [out, in]}. */
     private static double[][] project(double[][] x, double[][] weight, Tensor bias) {
         double[][] result = product(x, transposed(weight));
         for (double[] row : result) {

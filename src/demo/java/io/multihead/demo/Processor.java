@@ -4,11 +4,11 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** The processor that times were measured on. */
+/** The processor on which times were measured. */
 final class Processor {
     private Processor() {}
 
-    /** Returns its name as Linux has it, or else its architecture. */
+    /** Returns the name of the processor on Linux, and its architecture on other systems. */
     static String name() {
         String architecture = System.getProperty("os.arch");
         Path file = Path.of("/proc/cpuinfo");

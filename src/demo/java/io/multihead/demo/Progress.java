@@ -13,7 +13,7 @@ import me.tongfei.progressbar.ProgressState;
 
 /** Progress of a long run: a bar on a terminal, and elsewhere one line per finished part. */
 final class Progress implements AutoCloseable {
-    /** An estimate needs a twentieth of all steps: the first steps include class loading and compilation. */
+    /** An estimate needs 1/20 of all steps, since the first steps include class loading and compilation. */
     private static final int STEPS_PER_ESTIMATE = 20;
 
     private final Optional<ProgressBar> bar;
@@ -45,7 +45,7 @@ final class Progress implements AutoCloseable {
         return System.console() != null && System.console().isTerminal();
     }
 
-    /** Counts one step; its message is shown on a bar only. */
+    /** Counts one step. Only a bar shows its message. */
     void step(String message) {
         bar.ifPresent(drawn -> drawn.setExtraMessage(message).step());
     }
@@ -77,7 +77,7 @@ final class Progress implements AutoCloseable {
         bar.ifPresent(ProgressBar::close);
     }
 
-    /** The library's own drawing, whose constructor is protected. */
+    /** The renderer of the progress bar library, which has a protected constructor. */
     private static final class Renderer extends DefaultProgressBarRenderer {
         Renderer(boolean withEstimate) {
             super(ProgressBarStyle.ASCII, "", 1, false, null, ChronoUnit.SECONDS, withEstimate, Renderer::estimate);

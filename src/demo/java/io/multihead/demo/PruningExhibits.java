@@ -23,13 +23,13 @@ import org.knowm.xchart.XYChart;
 final class PruningExhibits {
     private static final int LAYERS = 2;
     private static final int HEADS = 8;
-    /** Batches that accuracy and importance are measured on, where training has as many steps as the study has or more. */
+    /** The number of batches for accuracy and importance in a whole study. It is smaller after fewer training steps. */
     private static final int TEST_BATCHES = 8;
 
     private static final double ALLOWED = 0.01;
     private static final int TIMED = 9;
 
-    /** Computes on the calling thread alone. */
+    /** The model, which computes on the calling thread only. */
     private final TokenModel model;
 
     private final Compute cpu;
@@ -44,7 +44,7 @@ final class PruningExhibits {
     /**
      * Trains the model, if it has not been trained yet, and measures its heads.
      *
-     * @param cpu all threads, for the times of a batch
+     * @param cpu all threads, for the measured times of a batch
      */
     PruningExhibits(Compute cpu, Trainings trainings) {
         this.cpu = cpu;
@@ -79,7 +79,10 @@ final class PruningExhibits {
         return model.withHeadMasks(masks);
     }
 
-    /** Importance per layer and head, each layer's of length 1, from the gradients of single examples. */
+    /**
+     * Returns the importance by layer and head from the gradients of single examples. The values of each layer are a
+     * vector of length 1.
+     */
     private double[][] importance(boolean[][] kept) {
         Task.Sizes sizes = model.config().sizes();
         int examples = sizes.batch();
@@ -115,7 +118,7 @@ final class PruningExhibits {
         return kept;
     }
 
-    /** Ablation compared with importance. */
+    /** Returns the exhibit that compares ablation with importance. */
     Exhibit importanceExhibit() {
         List<String> names = new ArrayList<>();
         double[] ablation = new double[LAYERS * HEADS];
@@ -157,7 +160,7 @@ final class PruningExhibits {
                         names.get(worst), ablation[worst], names.get(most), rankCorrelation(ablation, gradient)));
     }
 
-    /** Greedy pruning, its survivors, and the gain from removing weights. */
+    /** Returns the exhibit of greedy pruning, the kept heads, and the gain from the removal of weights. */
     Exhibit pruningExhibit() {
         double[] x = new double[pruned.steps().size() + 1];
         double[] y = new double[x.length];
@@ -214,7 +217,7 @@ final class PruningExhibits {
                 .sum();
     }
 
-    /** Median seconds of a batch, warm. */
+    /** Returns the median seconds of a warm batch. */
     private double seconds(TokenModel runs) {
         int[] tokens = Task.RECALL.batch(model.config().sizes(), ~seed, 0).tokens();
         double[] times = new double[timed];
@@ -227,7 +230,7 @@ final class PruningExhibits {
         return times[timed / 2];
     }
 
-    /** Spearman's: the correlation of ranks; equal values share a rank. */
+    /** Returns Spearman's rank correlation. Equal values share a rank. */
     private static double rankCorrelation(double[] a, double[] b) {
         double[] x = ranks(a);
         double[] y = ranks(b);

@@ -5,14 +5,14 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 
-/** Texts of the demos, in {@code src/demo/resources}. */
+/** Reads texts of the demos in {@code src/demo/resources}. */
 public final class Resources {
     private Resources() {}
 
     /**
-     * Returns a text as a whole.
+     * Returns a whole text.
      *
-     * @param name path on the class path, with a slash before it
+     * @param name path on the class path, which begins with a slash
      */
     public static String text(String name) throws IOException {
         try (InputStream stream = Resources.class.getResourceAsStream(name)) {

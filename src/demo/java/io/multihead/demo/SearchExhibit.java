@@ -12,13 +12,16 @@ import java.util.function.IntFunction;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
-/** A panel that searches the corpus: the nearest sentences of some queries and of each sentence, computed when the page was made. */
+/**
+ * A panel that searches the corpus. The nearest sentences of some queries and of each sentence are computed when the
+ * page is written.
+ */
 final class SearchExhibit {
     private static final int FOUND = 5;
-    /** Of words of a query; the page's style has them. */
+    /** The number of colors for words of a query, as in the style of the page. */
     private static final int COLORS = 8;
 
-    /** None shares its main words with the sentences that answer it. */
+    /** Queries that do not share their main words with the sentences that answer them. */
     private static final List<String> QUERIES = List.of(
             "Who won the competition between a fast and a slow animal?",
             "A small creature saves a big one",
@@ -38,7 +41,7 @@ final class SearchExhibit {
     private final Fables corpus;
     private final float[][] vectors;
     private final float[][] queries;
-    /** Of the queries, and then of the sentences. */
+    /** The matches of the words of the queries and then of the sentences. */
     private final WordMatches matches;
 
     private SearchExhibit(Compute cpu, SentenceEncoder encoder, Fables corpus) {
@@ -90,7 +93,7 @@ final class SearchExhibit {
                         100 * chance()));
     }
 
-    /** Probability that another sentence, drawn at random, is of the same fable. */
+    /** Returns the probability that another random sentence is from the same fable. */
     private double chance() {
         double pairs = 0;
         for (int i = 0; i < vectors.length; i++) {
@@ -129,13 +132,13 @@ final class SearchExhibit {
         return IntStream.range(0, count).mapToObj(element).collect(Collectors.joining(",", "[", "]"));
     }
 
-    /** A sentence and the title of its fable. */
+    /** Returns a sentence and the title of its fable. */
     private String sentence(int index) {
         String text = literal(corpus.sentences().get(index));
         return format("[%s,%s]", text, literal(corpus.titles().get(index)));
     }
 
-    /** Where each word of a query begins and ends. */
+    /** Returns the begin and the end of each word of a query. */
     private String words(int query) {
         List<WordMatches.Word> words = matches.words(query);
         return array(
@@ -143,7 +146,7 @@ final class SearchExhibit {
                 i -> format("[%d,%d]", words.get(i).from(), words.get(i).end()));
     }
 
-    /** The sentences that a query finds, their similarities, and the words in them that answer it. */
+    /** Returns the sentences that a query finds, their similarities, and their words that answer the query. */
     private String nearest(int query, List<Neighbor> found) {
         return array(found.size(), i -> {
             Neighbor one = found.get(i);
@@ -151,7 +154,10 @@ final class SearchExhibit {
         });
     }
 
-    /** The word of the query, where the answer begins and ends, and its similarity in percent. */
+    /**
+     * Returns the answers in a sentence: the word of the query, the begin and the end of the answer, and its similarity
+     * in percent.
+     */
     private String answers(int query, int sentence) {
         List<WordMatches.Answer> answers = matches.answers(query, QUERIES.size() + sentence);
         return array(answers.size(), i -> {
@@ -177,7 +183,10 @@ final class SearchExhibit {
         return marked(corpus.sentences().get(sentence), matches.answers(query, QUERIES.size() + sentence));
     }
 
-    /** Returns a text with the words of answers in the colors, and with the numbers, of the query's words; {@code search.js} does the same. */
+    /**
+     * Returns a text in which words that answer have the colors and the numbers of the query's words, as in
+     * {@code search.js}.
+     */
     private static String marked(String text, List<WordMatches.Answer> answers) {
         StringBuilder html = new StringBuilder();
         int at = 0;
@@ -202,7 +211,7 @@ final class SearchExhibit {
         html.append("</optgroup>");
     }
 
-    /** A string in JavaScript that cannot end the script element. */
+    /** Returns a JavaScript string that cannot end the script element. */
     private static String literal(String text) {
         return "\"" + text.replace("\\", "\\\\").replace("\"", "\\\"").replace("<", "\\u003c") + "\"";
     }

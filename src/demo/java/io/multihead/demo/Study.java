@@ -28,13 +28,13 @@ import picocli.CommandLine.Spec;
                         + "small models on two tasks and a small Llama on fables, and writes a page with eighteen exhibits.")
 public final class Study implements Callable<Integer> {
     private static final int EXHIBITS = 18;
-    /** Training steps of each model, unless others are given. */
+    /** The default number of training steps of each model. */
     static final int STEPS = 200;
 
     private static final int FULL_STEPS = 1500;
-    /** Steps of the efficiency exhibit: three numbers of heads. */
+    /** The progress steps of the efficiency exhibit, which has three numbers of heads. */
     private static final int HEAD_COUNTS = 3;
-    /** As many as {@link Compute#threads} takes. */
+    /** The maximum of {@link Compute#threads}. */
     private static final int MOST_THREADS = 1024;
 
     @Spec
@@ -102,11 +102,11 @@ public final class Study implements Callable<Integer> {
             description = "show this help and exit")
     private boolean help;
 
-    /** Started only by the command line. */
+    /** Only the command line creates an instance. */
     private Study() {}
 
     /**
-     * Runs the study and exits with 0, with 1 when it failed, or with 2 when the options were wrong.
+     * Runs the study and exits with 0, with 1 after a failure, or with 2 for wrong options.
      *
      * @param arguments see {@code --help}
      */
@@ -114,7 +114,7 @@ public final class Study implements Callable<Integer> {
         System.exit(run(arguments));
     }
 
-    /** Runs the study; returns the exit code. */
+    /** Runs the study, and returns the exit code. */
     static int run(String... arguments) {
         return run(new PrintWriter(System.err, true), arguments);
     }
@@ -177,7 +177,10 @@ public final class Study implements Callable<Integer> {
         return exhibits;
     }
 
-    /** The exhibits of the models that the study trains: all at once, the largest first, so that no thread waits long at the end. */
+    /**
+     * Adds the exhibits of the trained models. All models are trained in parallel. The largest one is first, so that no
+     * thread waits long at the end.
+     */
     private void training(Compute cpu, Trainings trainings, List<Exhibit> exhibits, Progress progress)
             throws IOException {
         CompletableFuture<FableModel> llama =

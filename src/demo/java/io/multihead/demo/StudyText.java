@@ -11,31 +11,34 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * The text that the study looks at: a paragraph, of which some exhibits take the first sentence alone, since every token is a row and
- * a column of their pictures.
+ * The text of the study: a paragraph. Some exhibits use only its first sentence, since every token is a row and a
+ * column of their pictures.
  *
  * @param paragraph at most {@link #MOST_TOKENS} words and punctuation marks
- * @param sentence its first sentence, at most {@link #MOST_IN_SENTENCE} of them
+ * @param sentence its first sentence, at most {@link #MOST_IN_SENTENCE} words and punctuation marks
  */
 record StudyText(String paragraph, String sentence) {
-    /** More are truncated: a model of sentences reads 512 pieces of words, and the study keeps all weights of all heads. */
+    /**
+     * The maximum number of tokens, after which a text is truncated. An encoder reads 512 word pieces, and the study
+     * keeps all weights of all heads.
+     */
     static final int MOST_TOKENS = 240;
-    /** This number of labels can be read on an axis. */
+    /** The maximum number of readable labels on an axis. */
     static final int MOST_IN_SENTENCE = 40;
 
     private static final int MOST_CHARACTERS = 1 << 20;
-    /** Of a token on an axis or in a list. */
+    /** The maximum number of characters of a token on an axis or in a list. */
     private static final int MOST_IN_LABEL = 16;
 
-    /** Returns the paragraph that the study brings along. */
+    /** Returns the built-in paragraph of the study. */
     static StudyText builtIn() throws IOException {
         return of(Resources.text("/paragraph.txt"));
     }
 
     /**
-     * Returns the beginning of any text, in any language.
+     * Returns the beginning of a text in any language.
      *
-     * @throws IllegalArgumentException if there is no word or mark in it
+     * @throws IllegalArgumentException if the text has no word and no punctuation mark
      */
     static StudyText of(String text) {
         String paragraph = beginning(text, MOST_TOKENS);
@@ -50,7 +53,7 @@ record StudyText(String paragraph, String sentence) {
     }
 
     /**
-     * Reads the beginning of a file of UTF-8, a million characters at most.
+     * Reads the beginning of a UTF-8 file, at most a million characters.
      *
      * @throws IOException if it cannot be read or is not UTF-8
      */
@@ -70,7 +73,7 @@ record StudyText(String paragraph, String sentence) {
         return new String(characters, 0, length);
     }
 
-    /** Words and punctuation as the JDK sees them. */
+    /** Returns the words and punctuation marks according to the JDK. */
     static List<String> tokens(String text) {
         List<String> tokens = new ArrayList<>();
         for (int[] range : ranges(text, Integer.MAX_VALUE)) {
@@ -86,7 +89,7 @@ record StudyText(String paragraph, String sentence) {
                 : text.substring(ranges.getFirst()[0], ranges.getLast()[1]).strip();
     }
 
-    /** Returns where tokens that can be seen begin and end. */
+    /** Returns the begin and the end of each visible token. */
     private static List<int[]> ranges(String text, int most) {
         BreakIterator words = BreakIterator.getWordInstance(Locale.ENGLISH);
         words.setText(text);
@@ -100,7 +103,10 @@ record StudyText(String paragraph, String sentence) {
         return ranges;
     }
 
-    /** Returns a token as an axis shows it: not too long, and of characters that XML may hold and a reader can see. */
+    /**
+     * Returns the label of a token on an axis. It has a maximum length, and only visible characters that are allowed in
+     * XML.
+     */
     static String label(String token) {
         StringBuilder label = new StringBuilder();
         int[] visible = token.codePoints()

@@ -17,14 +17,14 @@ import java.util.Map;
 import java.util.SplittableRandom;
 
 /**
- * The input of the study: the tokens of a paragraph, embedded with seeded random vectors and sinusoidal positions (Vaswani et
- * al. 2017, section 3.5).
+ * The input of the study: the tokens of a paragraph, embedded with random vectors from a seed and with sinusoidal
+ * positions (Vaswani et al. 2017, section 3.5).
  */
 final class Subject {
-    /** Features of a token. */
+    /** The number of features of a token. */
     static final int EMBED_DIM = 64;
 
-    /** Heads of the layer under study. */
+    /** The number of heads of the layer that is studied. */
     static final int HEADS = 8;
 
     private final List<String> tokens;
@@ -50,17 +50,17 @@ final class Subject {
         return new Subject(tokens, inSentence, embed(tokens, seed), seed, cpu);
     }
 
-    /** The tokens as pictures show them. */
+    /** Returns the labels of the tokens in pictures. */
     List<String> tokens() {
         return tokens.stream().map(StudyText::label).toList();
     }
 
-    /** The first sentence alone: few enough tokens to be read on an axis. */
+    /** Returns the first sentence only, which is short enough for the labels of an axis. */
     Subject firstSentence() {
         return new Subject(tokens.subList(0, inSentence), inSentence, embedded.slice(1, 0, inSentence), seed, cpu);
     }
 
-    /** {@code [1, tokens, 64]}. */
+    /** Returns the embedded tokens {@code [1, tokens, 64]}. */
     Tensor embedded() {
         return embedded;
     }
@@ -69,12 +69,12 @@ final class Subject {
         return cpu;
     }
 
-    /** A layer with this number of heads, its weights drawn from the study's seed. */
+    /** Returns a layer with this number of heads and random weights from the study's seed. */
     MultiHeadAttention layer(int heads) {
         return MultiHeadAttention.initialize(Arena.ofAuto(), MultiHeadConfig.of(EMBED_DIM, heads), seed);
     }
 
-    /** The attention weights of every head, {@code [heads, tokens, tokens]}. */
+    /** Returns the attention weights of every head, {@code [heads, tokens, tokens]}. */
     Tensor weights(int heads, Mask mask) {
         long n = tokens.size();
         Tensor weights = Tensor.allocate(Arena.ofAuto(), DType.F32, Shape.of(1, heads, n, n));

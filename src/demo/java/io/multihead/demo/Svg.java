@@ -32,9 +32,12 @@ import java.util.stream.Collectors;
 import javax.imageio.ImageIO;
 import org.jspecify.annotations.Nullable;
 
-/** Drawings as small SVG: text is text, many cells are one image with a pixel each, and many points are one path. */
+/**
+ * Writes drawings as small SVG. Text is stored as text, many cells as one image with a pixel for each cell, and many
+ * points as one path.
+ */
 final class Svg {
-    /** Characters of charts. */
+    /** The characters that occur in charts. */
     private static final String CHARACTERS =
             java.util.stream.IntStream.range('!', 0x7f)
                             .mapToObj(Character::toString)
@@ -46,7 +49,7 @@ final class Svg {
             new Font(Font.SANS_SERIF, Font.PLAIN, 12),
             new Font(Font.SANS_SERIF, Font.BOLD, 14));
 
-    /** Fewer stay unchanged. */
+    /** The minimum number of cells or points that are replaced. */
     private static final int MANY = 60;
 
     private static final Pattern CELL =
@@ -55,11 +58,11 @@ final class Svg {
     private static final Pattern PATH = Pattern.compile(" d=\"[^\"]*\"");
     private static final Pattern NUMBERS = Pattern.compile("-?[\\d.]+,-?[\\d.]+");
     private static final Pattern NUMBER = Pattern.compile("-?\\d+\\.\\d+(?:[eE]-?\\d+)?");
-    /** Closed curves without a stroke: each dash of a dashed line is one. */
+    /** Closed curves without a stroke, like the dashes of a dashed line. */
     private static final Pattern DASHES =
             Pattern.compile("<path d=\"((?:M[^MZ\"]*Z){3,})\" style=\"fill:(rgb\\([^)]*\\));stroke:none;\"/>");
 
-    /** Of rectangles that are equal: coordinates are rounded to a tenth. */
+    /** The largest difference of equal sizes and distances, since coordinates are rounded to a tenth. */
     private static final double CLOSE = 0.15;
 
     private static final Pattern POINT =
@@ -109,7 +112,7 @@ final class Svg {
         }
     }
 
-    /** Rounds the coordinates of paths, which are pixels of a page at its own size, to a tenth. */
+    /** Rounds the coordinates of paths, which are pixels of a page at its original size, to a tenth. */
     static String rounded(String svg) {
         return PATH.matcher(svg).replaceAll(path -> {
             String rounded = NUMBER.matcher(path.group())
@@ -120,7 +123,7 @@ final class Svg {
         });
     }
 
-    /** Replaces rectangles that follow each other like dashes, as which a dashed line is painted, by that line. */
+    /** Replaces consecutive rectangles, which are the dashes of a dashed line, by one line. */
     static String dashes(String svg) {
         return DASHES.matcher(svg).replaceAll(path -> {
             List<Rectangle2D> dashes =
@@ -160,9 +163,9 @@ final class Svg {
         return value == one || value == other;
     }
 
-    /** Returns a line of equal dashes, or null if these are not as far from each other, or do not lie on one line. */
+    /** Returns a dashed line, or null if the dashes have different lengths or distances, or are not on one line. */
     private static @Nullable String line(List<Rectangle2D> dashes, String color, boolean horizontal) {
-        List<double[]> along = new ArrayList<>(); // from, length, across, width
+        List<double[]> along = new ArrayList<>(); // begin, length, position across the line, width
         for (Rectangle2D dash : dashes) {
             along.add(
                     horizontal
@@ -197,7 +200,7 @@ final class Svg {
                 step - first[1]);
     }
 
-    /** Replaces rectangles of one size that fill a grid with an image, at the place of the first of them. */
+    /** Replaces rectangles of one size that fill a grid by an image, at the position of the first rectangle. */
     static String cells(String svg) {
         List<MatchResult> all = CELL.matcher(svg).results().toList();
         Map<String, List<MatchResult>> bySize =
@@ -209,7 +212,7 @@ final class Svg {
                 images.put(size, image);
             }
         });
-        // one pass: a chart has 100,000 cells, and a search for each of them would read all of it again
+        // one pass, since a chart has 100,000 cells, and a search for each cell would read the whole text again
         StringBuilder smaller = new StringBuilder();
         int copied = 0;
         for (MatchResult cell : all) {
@@ -255,7 +258,7 @@ final class Svg {
         }
     }
 
-    /** Returns the length of adjacent cells, each of which overlaps the next a little. */
+    /** Returns the size of adjacent cells, which overlap slightly. */
     private static double size(double[] from, String one) {
         int count = from.length;
         double step = count == 1 ? Double.parseDouble(one) : (from[count - 1] - from[0]) / (count - 1);
@@ -294,7 +297,9 @@ final class Svg {
         return smaller.append(svg, copied, svg.length()).toString();
     }
 
-    /** Appends the text before a run of circles, and the run; returns where it ends. */
+    /**
+     * Appends the text before consecutive circles and the path of these circles. Returns the end of the last circle.
+     */
     private static int appendRun(StringBuilder to, String svg, List<MatchResult> run, int from) {
         if (run.size() < MANY || !isCircle(run.getFirst())) {
             return from;

@@ -7,12 +7,14 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** Texts as ids of tokens, which are computed together. */
+/** Texts as token ids, which are computed together. */
 record TextBatch(List<int[]> texts) {
-    /** As many as the encoder packs: activations stay in the cache. */
+    /**
+     * The maximum number of tokens of a batch, as in the encoder, so that activations remain in the processor's cache.
+     */
     private static final int MOST_TOKENS = 512;
 
-    /** Tokenizes texts, as many to a batch as fit. */
+    /** Tokenizes texts, and divides them into batches of at most {@link #MOST_TOKENS} tokens. */
     static List<TextBatch> of(EncoderTokenizer tokenizer, List<String> texts) {
         List<TextBatch> batches = new ArrayList<>();
         List<int[]> open = new ArrayList<>();
@@ -35,7 +37,7 @@ record TextBatch(List<int[]> texts) {
         return texts.stream().mapToInt(ids -> ids.length).sum();
     }
 
-    /** Returns the tokens for one caller at a time. */
+    /** Returns the tokens as a batch for one caller at a time. */
     TokenBatch tokenBatch() {
         TokenBatch batch = TokenBatch.of(MOST_TOKENS);
         for (int[] ids : texts) {
@@ -45,7 +47,7 @@ record TextBatch(List<int[]> texts) {
         return batch;
     }
 
-    /** Returns the vectors of the tokens of each text: their states, of length 1. */
+    /** Returns the vectors of the tokens of each text, which are their states divided by their lengths. */
     List<float[][]> tokenVectors(Tensor states) {
         List<float[][]> vectors = new ArrayList<>();
         int first = 0;
@@ -60,7 +62,7 @@ record TextBatch(List<int[]> texts) {
         return vectors;
     }
 
-    /** Returns the vectors of the texts: the mean of their tokens' states, of length 1. */
+    /** Returns the vectors of the texts, which are the means of their tokens' states divided by their lengths. */
     List<float[]> pool(Tensor states) {
         List<float[]> vectors = new ArrayList<>();
         int first = 0;

@@ -15,7 +15,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** Trains one model, and continues where it was stopped. */
+/** Trains one model, and resumes an interrupted training. */
 @Command(
         name = "train",
         sortOptions = false,
@@ -58,11 +58,11 @@ public final class Train implements Callable<Integer> {
             description = "show this help and exit")
     private boolean help;
 
-    /** Started only by the command line. */
+    /** Only the command line creates an instance. */
     private Train() {}
 
     /**
-     * Trains and exits with 0, with 1 when it failed, or with 2 when the options were wrong.
+     * Trains and exits with 0, with 1 after a failure, or with 2 for wrong options.
      *
      * @param arguments see {@code --help}
      */
@@ -70,7 +70,7 @@ public final class Train implements Callable<Integer> {
         System.exit(run(arguments));
     }
 
-    /** Trains; returns the exit code. */
+    /** Trains, and returns the exit code. */
     static int run(String... arguments) {
         return Commands.of(new Train()).execute(arguments);
     }

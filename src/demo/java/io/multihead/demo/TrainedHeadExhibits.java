@@ -22,7 +22,7 @@ final class TrainedHeadExhibits {
         sentence = new HeadSurvey(encoder.attention(text.sentence()));
     }
 
-    /** The most telling heads, drawn. */
+    /** Returns the exhibit with pictures of the most distinctive heads. */
     Exhibit heatMaps() {
         Map<Integer, String> chosen = HeadChoice.of(sentence, DRAWN);
         List<Exhibit.Picture> charts = new ArrayList<>();
@@ -97,7 +97,7 @@ final class TrainedHeadExhibits {
                 .orElse(0);
     }
 
-    /** Entropy, diversity and patterns, layer by layer. */
+    /** Returns the exhibit of entropy, diversity and patterns by layer. */
     Exhibit byLayer() {
         int layers = paragraph.layers();
         double[] x = IntStream.rangeClosed(1, layers).asDoubleStream().toArray();

@@ -8,7 +8,7 @@ import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
 
-/** The trained model that the study looks at: all-MiniLM-L6-v2, from the jar in which langchain4j publishes it. */
+/** The trained model of the study: all-MiniLM-L6-v2 from the jar that langchain4j publishes. */
 final class TrainedModel {
     static final String NAME = "all-MiniLM-L6-v2";
     static final int LAYERS = 6;

@@ -15,21 +15,24 @@ import java.util.Random;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
 
-/** Which heads of the trained model can go. The order of removal is found on every sixteenth sentence and judged by all others. */
+/**
+ * Removes heads of the trained model. The order of removal is found with every sixteenth sentence, and evaluated with
+ * all other sentences.
+ */
 final class TrainedPruning {
     /** Every sixteenth sentence is used for the search, the others for the evaluation. */
     private static final int SEARCHED = 16;
 
     private static final int ROUND = 18;
-    /** With fewer sentences the losses are measured once: a short look, not a study. */
+    /** With fewer sentences, which is a quick run and not a study, the losses are measured only once. */
     private static final int FEW = 32;
 
     private static final int TIMED = 5;
 
-    /** Steps of the progress bar. */
+    /** The number of steps of the progress bar. */
     static final int STEPS = 5;
 
-    /** All threads, to be timed. */
+    /** All threads, for measured times. */
     private final Compute cpu;
 
     private final Transformer model;
@@ -58,12 +61,12 @@ final class TrainedPruning {
         timed = TextBatch.of(encoder.tokenizer(), judge).getFirst();
     }
 
-    /** Number of sentences that judge. */
+    /** Returns the number of sentences for the evaluation. */
     int sentences() {
         return sentences;
     }
 
-    /** Removals until the loss of every head is measured again. */
+    /** Returns the number of removals between two measurements of the losses of all heads. */
     int round() {
         return round;
     }
@@ -75,12 +78,12 @@ final class TrainedPruning {
     /**
      * Measurements on the sentences of the search.
      *
-     * @param lost cosine lost without each head alone
-     * @param steps the order in which heads are removed until each layer has one
+     * @param lost the loss of cosine without each single head
+     * @param steps the order in which heads are removed, until each layer has one head
      */
     record Order(double[][] lost, List<HeadPruning.Step> steps) {}
 
-    /** Removes the head whose loss costs least, again and again; the losses are measured once a round. */
+    /** Repeatedly removes the head with the smallest loss. The losses are measured once in a round. */
     Order order() {
         List<double[][]> rounds = new ArrayList<>();
         List<HeadPruning.Step> steps = HeadPruning.greedy(
@@ -131,12 +134,12 @@ final class TrainedPruning {
         return count;
     }
 
-    /** Returns the similarity that remains on the evaluation sentences after each of these numbers of removals. */
+    /** Returns the remaining similarity on the evaluation sentences after each of these numbers of removals. */
     List<MaskedCosine.Left> left(List<int[]> order, int... removals) {
         return parallel.map(removals.length, i -> judged.left(kept(order, removals[i])));
     }
 
-    /** Heads in random order, one of each layer left. */
+    /** Returns heads in random order, without one head of each layer. */
     static List<int[]> randomOrder(long seed) {
         List<int[]> order = new ArrayList<>();
         Random random = new Random(seed);
@@ -152,14 +155,14 @@ final class TrainedPruning {
         return order;
     }
 
-    /** The heads that are there after the first removals of an order. */
+    /** Returns the heads that remain after the first removals of an order. */
     static boolean[][] kept(List<int[]> order, int removals) {
         boolean[][] kept = MaskedCosine.all();
         order.subList(0, removals).forEach(head -> kept[head[0]][head[1]] = false);
         return kept;
     }
 
-    /** Returns a model without the heads that are not kept: their weights are gone, not masked. */
+    /** Returns a model with the kept heads only. The weights of other heads are removed, not masked. */
     static Transformer keepHeads(Transformer model, boolean[][] kept) {
         List<Block> smaller = new ArrayList<>();
         for (int layer = 0; layer < kept.length; layer++) {
@@ -182,7 +185,7 @@ final class TrainedPruning {
         return heads * block.attention().headDim() * (4 * dim + 3) + others;
     }
 
-    /** Median milliseconds of a batch with these heads alone, the variants one after another in turn. */
+    /** Returns the median milliseconds of a batch for each set of kept heads. The sets alternate. */
     double[] milliseconds(List<boolean[][]> variants) {
         step.accept("speed without them");
         List<Transformer> models =

@@ -10,13 +10,13 @@ import org.knowm.xchart.XYChart;
 
 /** The exhibit about the heads of the trained model that can be removed, with cost and gain. */
 final class TrainedPruningExhibit {
-    /** Removals after which vectors are judged. */
+    /** The numbers of removals after which vectors are evaluated. */
     private static final int[] POINTS = {0, 6, 12, 18, 24, 36, 48, 60, 66};
-    /** The same for heads in random order. */
+    /** The numbers of removals for heads in random order. */
     private static final int[] RANDOM_POINTS = {0, 12, 24, 36, 48, 60, 66};
 
     private static final int[] TIMED_POINTS = {0, 24, 48, 66};
-    /** Vectors of a cosine above this find much the same neighbors. */
+    /** Vectors with a larger cosine find nearly the same neighbors. */
     private static final double CLOSE = 0.95;
 
     private final TrainedPruning pruning;

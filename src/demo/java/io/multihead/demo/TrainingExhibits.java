@@ -17,10 +17,10 @@ import org.knowm.xchart.XYChart;
 /** Exhibits about training with different numbers of heads. */
 final class TrainingExhibits {
     static final int[] HEADS = {1, 2, 4, 8, 16};
-    /** Points of a loss curve: each is the mean of the steps between. */
+    /** The number of points of a loss curve. Each point is the mean of consecutive steps. */
     private static final int POINTS = 40;
 
-    /** Batches that accuracy is measured on, where training has as many steps as the study has or more. */
+    /** The number of batches for accuracy in a whole study. It is smaller after fewer training steps. */
     private static final int TEST_BATCHES = 16;
 
     private final Trainings trainings;
@@ -39,7 +39,7 @@ final class TrainingExhibits {
     /** The results of training one model. */
     private record Trained(int heads, List<Double> losses, double accuracy, double[] entropy, double difference) {}
 
-    /** Loss curves, accuracy, entropy and difference of heads for one task. */
+    /** Returns the exhibit of loss curves, accuracy, entropy and difference of heads for one task. */
     Exhibit exhibit(Task task) {
         List<Trained> models = models(task);
         String name = task == Task.COPY ? "copy task" : "sequence classification";

@@ -6,14 +6,17 @@ import java.io.PrintWriter;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 
-/** Training from the command line: progress, and Ctrl-C, which lets the step that is running finish and save. To be closed when all is written. */
+/**
+ * Training from the command line with progress. Ctrl-C ends training after the current step and saves it. Close this
+ * object after all results are written.
+ */
 final class TrainingRun implements AutoCloseable {
-    /** Lines of progress when the output is no terminal. */
+    /** The number of progress lines if the output is not a terminal. */
     private static final int LINES = 10;
 
     private final CountDownLatch ended = new CountDownLatch(1);
 
-    /** Trains until a number of steps have been done in total; returns the losses of the steps done now. */
+    /** Trains until a total number of steps are done. Returns the losses of the steps of this call. */
     List<Double> train(String task, Trainer trainer, long steps, PrintWriter lines) throws IOException {
         Runtime.getRuntime().addShutdownHook(new Thread(() -> stop(trainer), task + "-stop"));
         long part = Math.max(1, steps / LINES);
@@ -31,7 +34,7 @@ final class TrainingRun implements AutoCloseable {
         }
     }
 
-    /** Runs when the JVM is told to end. */
+    /** Runs at the shutdown of the JVM. */
     private void stop(Trainer trainer) {
         trainer.stop();
         try {

@@ -14,7 +14,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 
-/** The models that the study trains, each once and on one thread. */
+/** The models that the study trains. Each is trained once and on one thread. */
 final class Trainings {
     static final int EMBED_DIM = 256;
     private static final long WARM_UP = 20;
@@ -29,9 +29,9 @@ final class Trainings {
     record Trained(TokenModel model, List<Double> losses) {}
 
     /**
-     * Trains nothing yet.
+     * Creates the trainings without starting them.
      *
-     * @param parallel trains one model per thread at a time
+     * @param parallel threads, each of which trains one model at a time
      * @param seed of weights and data
      * @param steps of each model
      * @param step called after each step, from several threads
@@ -56,19 +56,19 @@ final class Trainings {
     }
 
     /**
-     * Returns the number of batches that this one measures, of the batches of a whole study: all, or fewer after fewer steps than it
-     * trains.
+     * Returns the number of batches to measure: all batches of a whole study, or fewer if models are trained with fewer
+     * steps.
      */
     int batches(int all) {
         return Math.clamp((long) all * steps / Study.STEPS, 1, all);
     }
 
-    /** Sizes at which a task is learned in some hundred steps. */
+    /** Returns the sizes with which a task is learned in some hundred steps. */
     static Task.Sizes sizes(Task task) {
         return task == Task.COPY ? new Task.Sizes(16, 16, 16) : new Task.Sizes(12, 12, 64);
     }
 
-    /** Starts to train a model unless it has been started. */
+    /** Starts the training of a model, unless it has been started before. */
     CompletableFuture<Trained> start(Task task, int heads, int layers) {
         return started.computeIfAbsent(
                 new TokenModel.Config(task, sizes(task), EMBED_DIM, heads, layers),

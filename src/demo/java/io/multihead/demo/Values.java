@@ -19,12 +19,12 @@ final class Values {
         return matrix;
     }
 
-    /** Returns the mean of numbers, 0 for none. */
+    /** Returns the mean of numbers, or 0 without numbers. */
     static double mean(List<Double> values) {
         return values.stream().mapToDouble(value -> value).average().orElse(0);
     }
 
-    /** Returns the argmax of {@code count} values, the first of equal ones. */
+    /** Returns the argmax of {@code count} values, which is the first of equal values. */
     static int largest(int count, IntToDoubleFunction value) {
         int largest = 0;
         for (int i = 1; i < count; i++) {

@@ -34,7 +34,7 @@ import picocli.CommandLine.Parameters;
         mixinStandardHelpOptions = true,
         description = "Errors of vectors and scores by the format of weights.")
 public final class WeightErrors implements Callable<Integer> {
-    /** Formats whose blocks the rows of 384 elements fill. */
+    /** The formats with block sizes that divide rows of 384 elements. */
     private static final List<WeightFormat> FORMATS = List.of(
             WeightFormat.BF16,
             WeightFormat.F16,
@@ -52,12 +52,15 @@ public final class WeightErrors implements Callable<Integer> {
     @Parameters(description = "jars of langchain4j-embeddings; pooling is that of the model")
     private List<Path> jars = List.of();
 
-    /** The error of a format: a vector's cosine to the f32 vector, and its elements. */
+    /**
+     * The errors of a format: least and mean cosine of vectors to the f32 vectors, the largest error of an element, and
+     * the share of texts with the same nearest text.
+     */
     private record Loss(double least, double mean, double largest, double nearest) {}
 
     private final Consumer<String> out;
 
-    /** Prints to the standard output. */
+    /** Creates an instance that prints to the standard output. */
     public WeightErrors() {
         this(System.out::println);
     }
@@ -139,7 +142,7 @@ public final class WeightErrors implements Callable<Integer> {
         return new Loss(least, sum / exact.length, largest, (double) nearest / exact.length);
     }
 
-    /** Returns the text that is most like another one. */
+    /** Returns the text that is most similar to another text. */
     private static int nearest(float[][] vectors, int text) {
         int best = -1;
         for (int i = 0; i < vectors.length; i++) {
@@ -158,7 +161,7 @@ public final class WeightErrors implements Callable<Integer> {
         return sum;
     }
 
-    /** Of MiniLM with the head of a cross-encoder whose weights are random: trained ones are in no jar. */
+    /** Prints the errors of scores of MiniLM with a random cross-encoder head, since no jar has a trained head. */
     void scores(List<String> sentences) throws IOException {
         Path folder = Files.createTempDirectory("reranker");
         try (Compute cpu = Compute.threads(Runtime.getRuntime().availableProcessors())) {
@@ -240,7 +243,7 @@ public final class WeightErrors implements Callable<Integer> {
                 .orElseThrow());
     }
 
-    /** The correlation of ranks (Spearman 1904). */
+    /** Returns the rank correlation (Spearman 1904). */
     private static double spearman(double[] a, double[] b) {
         int[] first = ranks(a);
         int[] second = ranks(b);

@@ -15,8 +15,8 @@ import java.util.List;
 import javax.imageio.ImageIO;
 
 /**
- * A matrix as colors between 0 and a number, mostly its largest element, with a label for each row and column and the scale of colors
- * below. Small enough that two fit next to each other with all labels legible.
+ * A picture of a matrix with colors from 0 to a number, which is usually its largest element. Rows and columns have
+ * labels, and the color scale is below. Two pictures fit next to each other with legible labels.
  */
 final class WeightMap {
     private static final int WIDTH = 480;
@@ -57,13 +57,13 @@ final class WeightMap {
         height = Math.min(width, TALLEST_CELL);
     }
 
-    /** Draws the attention of a head: a row for each query token, a column for each key token. */
+    /** Draws the attention of a head, with a row for each query token and a column for each key token. */
     static Exhibit.Picture attention(
             String file, String name, String measured, List<String> tokens, double[][] weights) {
         return attention(file, name, measured, tokens, weights, most(weights));
     }
 
-    /** Draws the same with the colors for another largest weight, for maps next to each other. */
+    /** Draws the attention of a head with colors from 0 to {@code most}, so that adjacent maps have the same scale. */
     static Exhibit.Picture attention(
             String file, String name, String measured, List<String> tokens, double[][] weights, double most) {
         return new WeightMap(name, measured, tokens, tokens, weights, most, "").draw(file);
@@ -178,7 +178,7 @@ final class WeightMap {
         to.setFont(new Font(Font.SANS_SERIF, Font.PLAIN, size));
     }
 
-    /** Returns a text, or as much of its begin as has room. */
+    /** Returns a text, or the longest beginning that fits. */
     private static String fitting(Graphics2D to, String text, double room) {
         String fitting = text;
         for (int end = text.length(); end > 0 && width(to, fitting) > room; ) {

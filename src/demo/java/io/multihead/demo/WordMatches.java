@@ -14,8 +14,8 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Which word of a passage answers which word of a query, as late interaction has it (Khattab and Zaharia 2020, "ColBERT"): the one with the largest
- * product of the vectors of their tokens, here the trained model's states.
+ * Finds the word of a passage that answers a word of a query, by late interaction (Khattab and Zaharia 2020,
+ * "ColBERT"). This is the word with the largest product of token vectors, which are states of the trained model.
  */
 final class WordMatches {
     /** Words in more sentences than this are not specific to a search. */
@@ -23,11 +23,11 @@ final class WordMatches {
 
     private static final int LEAST_LETTERS = 3;
 
-    /** A word: where it begins and ends in its text, and its tokens. */
+    /** A word: its begin and end in its text, and its tokens. */
     record Word(int from, int end, List<Integer> tokens) {}
 
     /**
-     * The word of a passage that answers one of a query.
+     * The word of a passage that answers a word of a query.
      *
      * @param queryWord index among the query's words
      * @param word of the passage
@@ -36,12 +36,12 @@ final class WordMatches {
     record Answer(int queryWord, Word word, double similarity) {}
 
     private final List<String> texts;
-    /** By text and token. */
+    /** The vectors by text and token. */
     private final List<float[][]> vectors;
 
     private final List<List<Word>> words = new ArrayList<>();
 
-    /** Computes the vectors of the tokens of all texts. */
+    /** Computes the token vectors of all texts. */
     WordMatches(Compute cpu, SentenceEncoder encoder, List<String> texts) {
         this.texts = texts;
         vectors = vectors(cpu, encoder, texts);
@@ -82,7 +82,7 @@ final class WordMatches {
             }
             List<Integer> own = new ArrayList<>();
             for (int token = i; token < next; token++) {
-                own.add(token + 1); // behind [CLS]
+                own.add(token + 1); // after [CLS]
             }
             Word word = new Word(tokens.start(i), tokens.end(next - 1), own);
             String part = text.substring(word.from, word.end);
@@ -111,12 +111,15 @@ final class WordMatches {
         return text.substring(word.from, word.end).toLowerCase(Locale.ROOT);
     }
 
-    /** Returns the words of a text that may answer, or be answered, in their order. */
+    /** Returns the words of a text, in order, that may answer or be answered. */
     List<Word> words(int text) {
         return words.get(text);
     }
 
-    /** Returns the answers to the words of a query; of several to one word of the passage the strongest. */
+    /**
+     * Returns the answers to the words of a query. If one word of the passage answers several words, only the strongest
+     * answer is returned.
+     */
     List<Answer> answers(int query, int passage) {
         float[][] asked = vectors.get(query);
         float[][] answering = vectors.get(passage);
@@ -143,7 +146,7 @@ final class WordMatches {
         double most = -1;
         for (int i : first.tokens) {
             for (int j : second.tokens) {
-                if (i < a.length - 1 && j < b.length - 1) { // tokens of a long text may be cut
+                if (i < a.length - 1 && j < b.length - 1) { // a long text may be truncated
                     double product = 0;
                     for (int k = 0; k < a[i].length; k++) {
                         product += a[i][k] * b[j][k];

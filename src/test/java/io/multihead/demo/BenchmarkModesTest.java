@@ -14,7 +14,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** {@code jmh/run} refuses wrong arguments of its modes before it builds; here a build ends immediately, with its own status. */
+/**
+ * {@code jmh/run} refuses wrong arguments of its modes before it builds. In this test, a build ends immediately with a
+ * special status.
+ */
 class BenchmarkModesTest {
     private static final int BUILT = 97;
 

@@ -20,8 +20,8 @@ import org.junit.jupiter.api.Test;
 import picocli.CommandLine;
 
 /**
- * Commands of the docs. Programs of the demo get the arguments on a page, and bash reads the scripts; docs/testing.md lists commands that
- * do not run.
+ * Checks the commands of the docs. Programs of the demo get the arguments of a page, and bash parses the scripts. The
+ * page docs/testing.md lists commands that are not run.
  */
 class CommandsTest {
     private static final Pattern PROGRAM = Pattern.compile("exec:exec(?!@).*");
@@ -42,7 +42,7 @@ class CommandsTest {
         return files;
     }
 
-    /** A page's text with continued lines joined. */
+    /** Returns the text of a page with continued lines joined. */
     private static String text(Path page) throws IOException {
         return Files.readString(page).replaceAll(" *\\\\\n *", " ");
     }
@@ -63,8 +63,8 @@ class CommandsTest {
     }
 
     /**
-     * The list of the commands that .ci/commands runs has every command of the pages, with a reason for each command that no script runs,
-     * and no others.
+     * The list for .ci/commands has every command of the pages and no others, with a reason for each command that no
+     * script runs.
      */
     @Test
     void everyCommandIsRunOrSaysWhyNot() throws IOException {
@@ -101,7 +101,7 @@ class CommandsTest {
         return row.substring(0, row.lastIndexOf(" | "));
     }
 
-    /** Every option that a page gives to a program is one that it has, with a value that it takes. */
+    /** Programs accept every option that a page passes to them, with its value. */
     @Test
     void programsHaveTheOptionsThatPagesGiveThem() throws Exception {
         List<String> commands = found(PROGRAM);
@@ -121,7 +121,7 @@ class CommandsTest {
         }
     }
 
-    /** Help is printed without a model, and names the options of the class. */
+    /** Programs print their help without a model. The help names the options of the class. */
     @Test
     void programsPrintTheirHelp() {
         for (Class<?> program : List.of(Study.class, Train.class, Generate.class)) {
@@ -135,7 +135,7 @@ class CommandsTest {
         }
     }
 
-    /** Scripts exist, bash can read them, and jmh/run prints its help, which names every mode of a page. */
+    /** Scripts exist, and bash can parse them. The help of jmh/run names every mode of a page. */
     @Test
     void scriptsCanBeRead() throws Exception {
         String help = output("bash", "jmh/run", "--help");

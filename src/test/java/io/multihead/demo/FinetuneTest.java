@@ -34,7 +34,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import picocli.CommandLine;
 
-/** Fine-tuning from the command line, of a small model on pairs of a file. */
+/** Fine-tuning from the command line: a small model is trained on the pairs of a file. */
 class FinetuneTest {
     @TempDir
     private Path folder;
@@ -49,7 +49,7 @@ class FinetuneTest {
         Files.writeString(pairs, "a b\tb c\nd e\te f\tf d\ng h\th i\nj k\tk l\nm\tn o\np q\tq r\nz\tb c\n");
     }
 
-    /** No text of a held-out fable is learned from, and no positive has its anchor. */
+    /** Texts of held-out fables are not in the training data, and no positive contains its anchor. */
     @Test
     void heldOutFablesAreNotLearnedFrom() throws IOException {
         PairData fables = PairData.fables(true);
@@ -58,7 +58,7 @@ class FinetuneTest {
         assertEquals(34, learned.size());
         fables.heldOut().forEach(pair -> assertFalse(learned.contains(pair.group()), pair.group()));
         fables.trained().stream()
-                .filter(pair -> !pair.anchor().equals(pair.group())) // a title may be in its fable
+                .filter(pair -> !pair.anchor().equals(pair.group())) // the text of a fable may contain its title
                 .forEach(pair -> assertFalse(pair.positive().contains(pair.anchor()), pair.anchor()));
         fables.heldOut().forEach(pair -> assertFalse(pair.positive().contains(pair.anchor()), pair.anchor()));
     }
@@ -84,7 +84,7 @@ class FinetuneTest {
         }
     }
 
-    /** Cross-encoders, too, go on with the same bits. */
+    /** Cross-encoders also resume with the same bits. */
     @Test
     void resumedRerankersHaveTheSameBits() throws IOException {
         try (Arena arena = Arena.ofShared()) {
@@ -111,7 +111,10 @@ class FinetuneTest {
         return new Trainer(learner, optimizer, Schedule.linear(1e-3, 1, 6), 5).savingTo(checkpoint, 100);
     }
 
-    /** Eight steps at once, and as many that are stopped after each number of them and go on in another model from the checkpoint. */
+    /**
+     * Eight steps without an interruption have the same bits as eight steps that are stopped after each possible number
+     * of steps and resumed from the checkpoint in another model.
+     */
     @Test
     void resumedTrainingHasTheSameBits() throws IOException {
         try (Arena arena = Arena.ofShared()) {
@@ -130,7 +133,10 @@ class FinetuneTest {
         }
     }
 
-    /** Training ends at 20 random steps, and continues from the checkpoint after every second one. */
+    /**
+     * In 20 runs, training ends at a random step. It resumes from the checkpoint, which is saved after every second
+     * step.
+     */
     @Test
     void trainingThatDiesAnywhereGoesOnWithTheSameBits() throws IOException {
         try (Arena arena = Arena.ofShared()) {
@@ -207,7 +213,7 @@ class FinetuneTest {
                 folder.resolve("out").toString());
     }
 
-    /** The command ends with a code and one message, and has computed nothing. */
+    /** Requires that the command ends with a code and one message without a computation. */
     private void assertRefused(int code, String message, String... more) {
         StringWriter out = new StringWriter();
         StringWriter err = new StringWriter();
@@ -217,7 +223,7 @@ class FinetuneTest {
         assertEquals("", out.toString());
     }
 
-    /** Files of any length are embedded in parts, with the bits of one text at a time. */
+    /** Texts of files of any length are embedded in parts, with the same bits as each text alone. */
     @Test
     void manyTextsHaveTheVectorsOfEachAlone() throws IOException {
         BertLayers encoder = BertLayers.load(Arena.ofAuto(), model);
@@ -230,7 +236,10 @@ class FinetuneTest {
         }
     }
 
-    /** The result names the steps that the model has had. Others were requested if training was interrupted, or if the checkpoint has more of them. */
+    /**
+     * The result states the number of steps that were done. This number differs from the requested number if training
+     * was interrupted, or if the checkpoint has more steps.
+     */
     @Test
     void theStepsThatWereDoneAreNamed() {
         Path checkpoint = folder.resolve("checkpoint");

@@ -26,7 +26,10 @@ class GenerateTest {
             "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>'"
                     + " + '\\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
-    /** A begin token, and the bytes of the marks of two spaces, of four letters and of the euro. */
+    /**
+     * The tokens of the prompt: a begin token, two marks of a space with three bytes each, five bytes of one byte each,
+     * and three bytes of the euro sign.
+     */
     private static final int PROMPT_TOKENS = 1 + 2 * 3 + 5 + 3;
 
     @TempDir
@@ -39,7 +42,7 @@ class GenerateTest {
         return chat("", arguments);
     }
 
-    /** Runs with lines of the standard input. */
+    /** Runs the program with lines as its standard input. */
     private int chat(String lines, String... arguments) {
         out.getBuffer().setLength(0);
         err.getBuffer().setLength(0);
@@ -171,13 +174,14 @@ class GenerateTest {
         assertThrows(CharacterCodingException.class, () -> Arguments.ofCommandLine(latin, "--prompt", "?"));
     }
 
-    /** A JVM with the locale C reads other characters than the given ones. */
+    /** A JVM with the locale C reads other characters than the characters on the command line. */
     @Test
     void theLocaleDoesNotChangeAPrompt() throws Exception {
         Assumptions.assumeTrue(Files.exists(Path.of("/proc/self/cmdline")));
         List<String> texts = new ArrayList<>();
         for (String locale : List.of("C", "C.UTF-8")) {
-            // the shell makes the bytes, whatever this JVM's own locale is: an e with an accent and the euro
+            // the shell writes the bytes of an e with an accent and of the euro sign, so that this JVM's locale has no
+            // effect
             ProcessBuilder jvm = new ProcessBuilder(
                     "sh",
                     "-c",

@@ -17,7 +17,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 
-/** With one head the layer is plain self-attention, forward and backward, to f32's precision. */
+/** With one head, the layer equals plain self-attention, forward and backward, to the precision of f32. */
 class PlainAttentionTest {
     @Property(tries = 60, edgeCases = EdgeCasesMode.NONE)
     void oneHeadIsPlainSelfAttention(
@@ -38,7 +38,10 @@ class PlainAttentionTest {
         assertClose(plain.inputGradient(matrix(upstream)), dx);
     }
 
-    /** Sums of up to 48 products, three or six after each other, between them a softmax of small scores: 64 roundings. */
+    /**
+     * The bound is 64 roundings: three or six consecutive sums of up to 48 products, and a softmax of small scores
+     * between them.
+     */
     private static void assertClose(double[][] expected, Tensor actual) {
         double largest = Arrays.stream(expected)
                 .flatMapToDouble(Arrays::stream)

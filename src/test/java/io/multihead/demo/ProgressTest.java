@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
-/** Progress without a terminal is one line per part, and no time is estimated from too few steps. */
+/** Without a terminal, progress is one line per part. No time is estimated from too few steps. */
 class ProgressTest {
     @Test
     void withoutATerminalEachPartIsOneLine() {

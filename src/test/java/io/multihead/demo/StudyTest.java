@@ -30,14 +30,14 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A short run of the study: the required contents of the page, and files that must not be left. */
+/** A short run of the study. Tests check the contents of the page, and that no temporary files remain. */
 class StudyTest {
     private static final long SEED = 42;
     private static final int STEPS = 2;
     private static final int SENTENCES = 4;
     private static final String[] SHORT = {"--max-length", "256", "--steps", "" + STEPS, "--sentences", "" + SENTENCES};
 
-    /** The page of one thread, which several tests look at. */
+    /** The output of a run with one thread, which several tests read. */
     @TempDir
     private static Path serial;
 
@@ -119,7 +119,7 @@ class StudyTest {
         }
     }
 
-    /** The file that stays in the folder is a model like any other. */
+    /** The remaining file in the folder is a usual model, which can be loaded. */
     @Test
     void theTrainedLlamaGoesOnWithATitle() throws Exception {
         Path file = serial.resolve(FableModel.FILE);
@@ -159,7 +159,7 @@ class StudyTest {
         assertEquals(
                 2, Study.run("--threads", "1025", "--out", folder.resolve("new").toString()));
         assertEquals(2, Study.run("--nonsense"));
-        // there is no version to show
+        // programs have no version
         assertEquals(2, Study.run("--version"));
         assertEquals(2, Train.run("--version"));
         Path file = Files.writeString(folder.resolve("file"), "in the way");

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.xml.sax.SAXException;
 
-/** Texts that are not the study's own: any language and any length is drawn, or is one error. */
+/** Texts of users: a text of any language and any length is drawn, or is refused with one error. */
 class StudyTextTest {
     @TempDir
     private Path folder;
@@ -40,7 +40,7 @@ class StudyTextTest {
                 "word, and <script>&\"'</script> ".repeat(50_000));
     }
 
-    /** The exhibits that depend on the text, with findings that are numbers and pictures that are XML. */
+    /** Draws the exhibits that depend on the text. Their findings must be numbers, and their pictures must be XML. */
     @Test
     void everyTextIsDrawn() throws Exception {
         try (Compute cpu = Compute.threads(2);
@@ -109,7 +109,7 @@ class StudyTextTest {
         assertEquals("--text and --file: both; expected one of them", error("--text", "a", "--file", "b"));
     }
 
-    /** The longest labels of the widest letters leave the margin white. */
+    /** Labels of maximum length with the widest letters do not reach into the margin. */
     @Test
     void mapsCutLabelsThatHaveNoRoom() throws IOException {
         List<String> tokens = List.of("a", StudyText.label("W".repeat(20)), "b");
@@ -123,7 +123,7 @@ class StudyTextTest {
         assertTrue(map.svg().contains("WW…"), map.svg());
     }
 
-    /** The circle of a legend is not clipped, unlike circles of the chart. */
+    /** The circle of a legend is not in the clipped group with the circles of the chart. */
     @Test
     void circlesBecomeDotsWhereTheyStand() {
         String circle =
@@ -136,7 +136,7 @@ class StudyTextTest {
                 Svg.points(svg));
     }
 
-    /** The last dash of a line may be cut, and the first one may be painted last; other shapes than rows of dashes stay. */
+    /** The last dash of a line may be shorter, and the first dash may be painted last. Other shapes are not changed. */
     @Test
     void rectanglesInARowBecomeADashedLine() {
         String style = " style=\"fill:rgb(1,2,3);stroke:none;\"/>";
@@ -155,7 +155,7 @@ class StudyTextTest {
         }
     }
 
-    /** Returns the first line of the message for a wrong option. */
+    /** Returns the first line of the error message for a wrong option. */
     private String error(String... arguments) {
         StringWriter errors = new StringWriter();
         List<String> all = new ArrayList<>(List.of(arguments));

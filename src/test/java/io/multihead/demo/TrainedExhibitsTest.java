@@ -20,7 +20,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** The parts of the exhibits of the trained model. */
+/** The parts of the trained model's exhibits. */
 class TrainedExhibitsTest {
     private static final List<String> TOKENS = List.of("[CLS]", "a", "cat", ",", "a", "[SEP]");
     private static final List<String> TEXTS =
@@ -62,7 +62,7 @@ class TrainedExhibitsTest {
         assertEquals(0, Pattern.SAME_WORD.share(List.of("a", "b"), new double[2][2]), "no token has a twin");
     }
 
-    /** Three heads: even, the previous token, the next token. */
+    /** The three heads attend evenly, to the previous token, and to the next token. */
     @Test
     void headsAreChosenByWhatWasMeasured() {
         int n = TOKENS.size();
@@ -88,7 +88,8 @@ class TrainedExhibitsTest {
         float[][] expected = encoder.embed(TEXTS);
         float[][] actual = vectors(model);
         for (int i = 0; i < expected.length; i++) {
-            // the states have the same bits, and both pool in double: elements below 1 that are rounded to f32 at last
+            // the states have the same bits, and both sides pool in double; elements below 1 are rounded to f32 at the
+            // end
             assertArrayEquals(expected[i], actual[i], 0x1p-24f, TEXTS.get(i));
         }
     }
@@ -97,7 +98,7 @@ class TrainedExhibitsTest {
     void headsThatAreCutOutAreThoseThatWereMasked() {
         boolean[][] kept = TrainedPruning.kept(TrainedPruning.randomOrder(1), 30);
         MaskedCosine masked = new MaskedCosine(model, encoder.tokenizer(), TEXTS, parallel);
-        // a product of vectors of length 1, each of whose elements has been rounded once
+        // a product of vectors of length 1; each of their elements has been rounded once
         assertEquals(1, masked.cosine(MaskedCosine.all()), 2 * 0x1p-24);
         double cosine = masked.cosine(kept);
         assertTrue(cosine < 0.99, "30 heads matter: " + cosine);
@@ -109,11 +110,9 @@ class TrainedExhibitsTest {
                 mean += (double) cut[i][j] * whole[i][j] / cut.length;
             }
         }
-        // The cosine of two vectors of length 1 changes by no more than the length of a change. Weights of 0 and
-        // missing weights are summed
-        // in another order: elements that differ from another encoder in f32 by the documented 1e-6 would give
-        // sqrt(384) times that, and
-        // half of it is allowed. Measured: 6e-9.
+        // The cosine of two vectors of length 1 changes by at most the length of a change. Sums with weights of 0 and
+        // without these weights have different orders. An encoder in f32 with the documented difference of 1e-6 per
+        // element would give sqrt(384) times 1e-6, and half of this is allowed. The measured difference is 6e-9.
         assertEquals(mean, cosine, 1e-5);
         masked.moveTo(kept);
         assertEquals(cosine, masked.cosine(kept), 0, "from states that were kept");

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 import picocli.CommandLine;
 
 class WeightErrorsTest {
-    /** Scores of a few texts: fewer bits lose more. */
+    /** For the scores of a few texts, formats with fewer bits have larger errors. */
     @Test
     void fewerBitsLoseMore() throws IOException {
         StringBuilder lines = new StringBuilder();

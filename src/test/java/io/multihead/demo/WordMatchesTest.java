@@ -9,7 +9,7 @@ import java.io.IOException;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Which words answer which, by the trained model. */
+/** Pairs of words with similar vectors in two texts, according to the trained model. */
 class WordMatchesTest {
     private static final List<String> TEXTS = List.of(
             "The unbelievable physician cured a horse.",
@@ -28,11 +28,11 @@ class WordMatchesTest {
                 for (int i = 0; i < answers.size(); i++) {
                     assertEquals(i, answers.get(i).queryWord());
                     assertEquals(matches.words(text).get(i), answers.get(i).word());
-                    // the product of a vector of length 1 with itself: 384 rounded squares
+                    // the product of a vector of length 1 with itself has 384 rounded squares
                     assertEquals(1, answers.get(i).similarity(), 384 * 0x1p-24);
                 }
             }
-            // "the" and "a" are short or in two texts; pieces of a word are one
+            // "the" and "a" are omitted as short or as words of two texts; the pieces of a word are joined
             assertEquals(List.of("unbelievable", "physician", "cured", "horse"), words(matches, 0));
             assertEquals(List.of("doctor", "healed", "mare", "quickly"), words(matches, 1));
             assertEquals(List.of(), matches.words(3));

@@ -37,8 +37,8 @@ import net.jqwik.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * Products with quantized blocks compared with the specification over dequantized weights, and changes of the call that must not change a
- * bit.
+ * Products with quantized blocks are compared with the specification over dequantized weights. Rows, threads and memory
+ * of a call do not change a bit.
  */
 @org.junit.jupiter.api.Tag("lanes")
 @Tag("lanes")
@@ -95,7 +95,10 @@ class BlockWeightsProperties {
         }
     }
 
-    /** Elements are integers and scales powers of two, so only sums are rounded, but not sums of small integers. */
+    /**
+     * Elements are integers and scales are powers of two. Only sums could be rounded, and sums of small integers are
+     * exact.
+     */
     @Test
     void productsOfMxFp4WithSmallIntegersAreExact() {
         SplittableRandom random = new SplittableRandom(9);
@@ -139,7 +142,9 @@ class BlockWeightsProperties {
         }
     }
 
-    /** The largest sums that 16 bits must hold: all fields and all elements at the ends of their ranges. */
+    /**
+     * All fields and all elements are at the ends of their ranges, which gives the largest sums that 16 bits must hold.
+     */
     @Test
     void sumsOfRoundedInputsDoNotOverflow() {
         for (BlockType type : new BlockType[] {BlockType.Q4_0, BlockType.Q4_1, BlockType.Q4_K}) {
@@ -147,8 +152,8 @@ class BlockWeightsProperties {
                 for (int sign = -1; sign <= 1; sign += 2) {
                     Tensor matrix = Tensor.of(new float[512 * 64], 512, 64);
                     for (int column = 0; column < 64; column++) {
-                        // one element of each block is of the other sign, so that a scale, and no minimum alone, holds
-                        // the others
+                        // one element of each block has the other sign, so that the block needs a scale, and a minimum
+                        // alone is not enough
                         matrix.slice(1, column, column + 1).fill(sign * (column + 1.0));
                     }
                     for (int k = 0; k < 512; k += 32) {
@@ -186,7 +191,7 @@ class BlockWeightsProperties {
         }
     }
 
-    /** A decode step has the same bits as a prefill, on any number of threads, for any place of A. */
+    /** A decode step has the same bits as a prefill, on any number of threads, wherever A lies in memory. */
     @Property(tries = 200, edgeCases = EdgeCasesMode.NONE)
     void rowsThreadsAndMemoryChangeNoBit(@ForAll("cases") Case c, @ForAll Layout layout) {
         try (Arena arena = Arena.ofShared()) {
@@ -208,7 +213,7 @@ class BlockWeightsProperties {
         }
     }
 
-    /** 200 rows of 20,000 floats are more than a thread keeps prepared from task to task. */
+    /** A thread keeps prepared rows from task to task, but not as many as 200 rows of 20,000 floats. */
     @Test
     void rowsThatAreNotKeptHaveTheSameBits() {
         SplittableRandom random = new SplittableRandom(7);
@@ -230,7 +235,7 @@ class BlockWeightsProperties {
         }
     }
 
-    /** One number for all lane widths, threads and machines. */
+    /** The hash is the same at all lane widths, on all threads and machines. */
     @Test
     void resultsAreTheSameAtEveryLaneWidth() {
         assertEquals(
@@ -313,7 +318,7 @@ class BlockWeightsProperties {
         }
     }
 
-    /** More columns than a task has, and more rows than a depth block. */
+    /** The matrix has more columns than a task and more rows than a depth block. */
     @Test
     void threadsPackTheSamePanels() {
         SplittableRandom random = new SplittableRandom(3);
@@ -331,7 +336,7 @@ class BlockWeightsProperties {
         }
     }
 
-    /** In the second task, from any thread. */
+    /** The bad element is in the second task, which any thread may run. */
     @Test
     void whatBlocksDoNotHoldIsNamedByItsColumn() {
         Tensor matrix = Tensor.of(new float[256 * 200], 256, 200);
@@ -351,7 +356,10 @@ class BlockWeightsProperties {
         return weights.panels().memory().toArray(ValueLayout.JAVA_BYTE);
     }
 
-    /** At most three percent more than GGUF takes, for whole panels, but where scales take two bytes for one, or elements more bits. */
+    /**
+     * Whole panels take at most three percent more memory than GGUF, except formats whose scales take two bytes instead
+     * of one, or whose elements take more bits.
+     */
     @Test
     void memoryIsThatOfTheFormat() {
         for (BlockType type : BlockType.values()) {
@@ -373,7 +381,7 @@ class BlockWeightsProperties {
         for (BlockType type : BlockType.values()) {
             BlockTensor infinite = Blocks.random(type, 40, 1024, new SplittableRandom(1));
             long block = infinite.offset() + 39 * infinite.rowBytes() + 512 / type.elements() * type.bytes();
-            // of E8M0 the byte 255 is NaN
+            // in E8M0 the byte 255 is NaN
             short bad = type == BlockType.MXFP4 ? 255 : Float.floatToFloat16(Float.NEGATIVE_INFINITY);
             infinite.memory().set(Blocks.SHORT, block + Blocks.scaleAt(type), bad);
             IllegalArgumentException refused = assertThrows(

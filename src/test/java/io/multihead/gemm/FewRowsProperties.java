@@ -22,13 +22,16 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.Tag;
 
-/** A few rows times a matrix that is not packed have the same bits as these rows among many, and as with packed weights. */
+/**
+ * Products of a few rows with a matrix that is not packed have the same bits as products of the same rows among many
+ * rows, and as products with packed weights.
+ */
 @Tag("lanes")
 class FewRowsProperties {
     private static final Compute SERIAL = Compute.serial();
     private static final Compute THREADS = Compute.threads(3);
 
-    /** More rows than are multiplied without packing. */
+    /** A number of rows that is too large for a multiplication without packing. */
     private static final int MANY = 40;
 
     record Case(int m, int n, int k, DType dtype, Layout layout, boolean transposed, long seed) {}
@@ -82,7 +85,7 @@ class FewRowsProperties {
         }
     }
 
-    /** Each batch has a row; B is shared by them or not. */
+    /** Each batch has one row. All batches share one B, or each has its own B. */
     @Property(tries = 100, edgeCases = EdgeCasesMode.NONE)
     void batchesOfOneRow(@ForAll("cases") Case c, @ForAll boolean shared) {
         SplittableRandom random = new SplittableRandom(c.seed);

@@ -24,7 +24,7 @@ import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.constraints.Size;
 import org.junit.jupiter.api.Test;
 
-/** Products of one A with several weights as one call. */
+/** One call multiplies one A by several weights. */
 class GemmGroupProperties {
     private static final Compute SERIAL = Compute.serial();
     private static final Compute THREADS = Compute.threads(2);
@@ -62,7 +62,7 @@ class GemmGroupProperties {
         }
     }
 
-    /** Rows of each group times the group's weights, gate and up, some groups without rows. */
+    /** The rows of each group are multiplied by the group's gate and up weights. Some groups have no rows. */
     @Property(tries = 100, edgeCases = EdgeCasesMode.NONE)
     void groupsOfRowsHaveTheBitsOfTheirProducts(
             @ForAll @Size(min = 1, max = 9) List<@IntRange(min = 0, max = 40) Integer> rows,
@@ -157,7 +157,7 @@ class GemmGroupProperties {
         return format.allowsEightBitInputs() && random.nextBoolean() ? packed.withEightBitInputs() : packed;
     }
 
-    /** A square A that some products transpose, and batches of A that combine with batches of results in another order. */
+    /** Some products transpose a square A, and batches of A combine with batches of results in another order. */
     @Property(tries = 100, edgeCases = EdgeCasesMode.NONE)
     void productsOfAGroupMayReadOtherRowsOfA(@ForAll boolean batched, @ForAll long seed) {
         SplittableRandom random = new SplittableRandom(seed);
@@ -196,7 +196,7 @@ class GemmGroupProperties {
         }
     }
 
-    /** A of one number has the strides of its transpose, but other rows. */
+    /** All elements of A are one number in memory: A has the strides of its transpose, but other rows. */
     @Test
     void aTransposeOfTheSameStridesHasRowsOfItsOwn() {
         MemorySegment number = Arena.ofAuto().allocate(ValueLayout.JAVA_FLOAT);
@@ -215,7 +215,7 @@ class GemmGroupProperties {
             Gemm.multiply(SERIAL, a, weights.get(i), results.get(i), options.get(i));
             expected.add(results.get(i).toArray());
         }
-        try (Compute fresh = Compute.serial()) { // which has no rows of the products alone
+        try (Compute fresh = Compute.serial()) { // its scratch has no rows of the separate products
             Gemm.multiply(fresh, a, weights, results, options);
         }
         for (int i = 0; i < 2; i++) {

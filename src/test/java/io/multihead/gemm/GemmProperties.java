@@ -24,7 +24,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.Tag;
 
-/** The multiplication compared with its specification, and changes of the call that must not change a bit. */
+/** The multiplication is compared with its specification. Memory, threads and rows of a call do not change a bit. */
 @Tag("lanes")
 @Tag("bits")
 class GemmProperties {
@@ -154,7 +154,7 @@ class GemmProperties {
         Tensor a = Numbers.gaussian(c.storage.left.allocate(arena, c.storage.a, shapeA), random, 0, sigma);
         Tensor b = Numbers.gaussian(c.storage.right.allocate(arena, c.storage.b, shapeB), random, 0, 1);
         Tensor result = c.storage.result.allocate(arena, c.storage.c, c.m, c.n);
-        // with beta = 0, C may hold anything, and NaN most of all
+        // with beta = 0, C may hold anything, including NaN
         Numbers.fill(result, () -> f.beta == 0 ? Double.NaN : random.nextGaussian());
         Tensor bias = Numbers.gaussian(c.storage.left.allocate(arena, DType.F32, c.n), random, 0, 1);
         return new Operands(

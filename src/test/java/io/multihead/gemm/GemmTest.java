@@ -61,7 +61,10 @@ class GemmTest {
                 }));
     }
 
-    /** So deep that the packed columns of B are fewer than a unit, or none from one depth block to the next. */
+    /**
+     * The product is so deep that fewer packed columns of B than a unit are kept from one depth block to the next, or
+     * none.
+     */
     @ParameterizedTest
     @CsvSource({"5000, 1100", "17000, 256"})
     void deepProductsHaveTheBitsOfWeightsPackedAtOnce(int depth, int columns) {
@@ -79,7 +82,7 @@ class GemmTest {
         }
     }
 
-    /** Columns with stride 0 begin at one place in memory, wherever in C they are and however many. */
+    /** Columns with stride 0 begin at one address, whatever their number and their position in C. */
     @Test
     void repeatedColumnsOfUnequalPartsHaveTheBitsOfWeightsPackedAtOnce() {
         SplittableRandom random = new SplittableRandom(4);
@@ -92,7 +95,7 @@ class GemmTest {
         Assertions.assertArrayEquals(expected.toArray(), c.toArray());
     }
 
-    /** Scratch keeps panels from call to call, but not for another call. */
+    /** Scratch keeps the memory of panels from call to call, but a call does not read the panels of an earlier call. */
     @Test
     void whatWasPackedServesNoOtherCall() {
         Tensor a = Numbers.gaussian(matrix(400, 30), new SplittableRandom(1), 0, 1);
@@ -106,7 +109,7 @@ class GemmTest {
         Assertions.assertArrayEquals(expected.toArray(), c.toArray());
     }
 
-    /** One row, which reads panels in pairs, and many rows add the chains of a long k in the same order. */
+    /** A single row reads panels in pairs. It adds the chains of a long k in the same order as many rows. */
     @ParameterizedTest
     @CsvSource({"255, 64", "257, 96", "512, 65", "513, 64", "800, 64", "1100, 130"})
     void aRowAloneHasTheBitsThatItHasAmongOthers(int k, int n) {
@@ -125,7 +128,7 @@ class GemmTest {
         return TestTensors.random(new Random(rows * 31L + columns), rows, columns);
     }
 
-    /** Threads keep scratch for ever, and no caller's weights with it. */
+    /** Threads keep scratch permanently, and scratch holds no reference to a caller's weights. */
     @Test
     void scratchLetsGoOfPackedWeights() throws InterruptedException {
         assertCollected(used());
@@ -136,7 +139,7 @@ class GemmTest {
         assertCollected(failed());
     }
 
-    /** Runs a call without its checks, as if another thread closed the arena in the middle. */
+    /** Runs a call without its checks, as if another thread had closed the arena during the call. */
     private static WeakReference<Tensor> failed() {
         Arena arena = Arena.ofShared();
         Tensor a = Tensor.allocate(arena, DType.F32, Shape.of(2, 3));
@@ -192,7 +195,7 @@ class GemmTest {
                 () -> PackedWeights.ofInputRows(Tensor.of(new float[3])));
     }
 
-    /** Not the shapes after the options. */
+    /** Errors name the shapes of the arguments, not the transposed shapes. */
     @Test
     void errorsNameTheShapesThatWereGiven() {
         Tensor c = matrix(2, 4);
@@ -239,7 +242,7 @@ class GemmTest {
         assertThrows(IllegalStateException.class, () -> run(gone, matrix(3, 4), matrix(2, 4)));
     }
 
-    /** Packing on several threads refuses memory that they cannot use before one of them fails. */
+    /** Packing on several threads refuses memory that these threads cannot access, before a thread fails. */
     @Test
     void packingNamesMemoryThatItsThreadsCannotUse() throws InterruptedException {
         Arena closed = Arena.ofShared();
@@ -282,7 +285,9 @@ class GemmTest {
         }
     }
 
-    /** The name of the method states the first axis; a forgotten transposition of a square matrix cannot remain unnoticed. */
+    /**
+     * The name of the method states the first axis, so that a forgotten transposition of a square matrix is noticed.
+     */
     @Test
     void rowsAreInputsOrOutputsByName() {
         Tensor a = random(2, 3);
@@ -323,7 +328,7 @@ class GemmTest {
         Tensor b = zeros(2, 3, 4);
         Named.message(
                 "b: shape [2, 3, 4]; expected batch axes as in c [2, 3, 2, 4], or 1", () -> run(zeros(3, 2, 3), b, c));
-        run(zeros(3, 2, 3), zeros(2, 1, 3, 4), c); // each repeated along the axis that it has not
+        run(zeros(3, 2, 3), zeros(2, 1, 3, 4), c); // a and b are each repeated along the batch axis that they lack
     }
 
     @Test

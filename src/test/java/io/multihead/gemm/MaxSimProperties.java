@@ -24,7 +24,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.Tag;
 
-/** MaxSim compared with its specification, and changes of the call that must not change a bit. */
+/** MaxSim is compared with its specification. Memory, threads and other passages of a call do not change a bit. */
 @Tag("lanes")
 class MaxSimProperties {
     private static final Compute SERIAL = Compute.serial();
@@ -57,8 +57,8 @@ class MaxSimProperties {
                 offsets[i + 1] = offsets[i] + 1 + random.nextInt(random.nextInt(3) == 0 ? 300 : 20);
             }
             Storage s = c.storage;
-            // products of like sign, and one passage whose products are all below 0: a maximum with 0 would be wrong
-            // there
+            // products of the same sign, and one passage with negative products only, where a maximum with 0 would be
+            // wrong
             Tensor query = Numbers.gaussian(s.left.allocate(arena, s.query, c.query, c.dim), random, 0.5, 1);
             double size = s.scores == DType.F16 ? 0x1p-4 : 1; // sums of 128 products of 1025 elements stay below 65504
             Tensor tokens = s.right.allocate(arena, s.tokens, offsets[c.passages], c.dim);
@@ -84,7 +84,7 @@ class MaxSimProperties {
         }
     }
 
-    /** A score below the least of f16 is rounded to infinity, as every element that is written is. */
+    /** A score below the range of f16 is rounded to negative infinity, like every element that is written. */
     @Example
     void aScoreThatF16DoesNotHoldIsInfinity() {
         Tensor query = Tensor.of(new float[] {300}, 1, 1);
@@ -115,7 +115,7 @@ class MaxSimProperties {
         }
     }
 
-    /** The products equal {@link Gemm}'s bit for bit, and so do the maxima. */
+    /** The maxima have the same bits as the maxima of the products of {@link Gemm}. */
     @Property(tries = 100, edgeCases = EdgeCasesMode.NONE)
     void scoresAreMadeOfProducts(@ForAll("cases") Case c) {
         try (Arena arena = Arena.ofConfined()) {

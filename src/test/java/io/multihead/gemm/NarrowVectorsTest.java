@@ -17,11 +17,11 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
 /**
- * A JVM that prefers vectors of 64 bits, which tiles do not have, computes the same bits as this one for weights of every format, from its
- * first call on.
+ * A JVM may prefer vectors of 64 bits, for which there are no tiles. From its first call on, it computes the same bits
+ * as this JVM for weights of every format.
  */
 class NarrowVectorsTest {
-    /** One row, tiles of four rows with and without a remainder, and full tiles; columns end within a panel. */
+    /** One row, tiles of four rows with and without a remainder, and full tiles. The columns end within a panel. */
     private static final int[] ROWS = {1, 4, 6, 16, 40};
 
     private static final int INPUTS = 512;

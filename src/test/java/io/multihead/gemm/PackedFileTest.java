@@ -54,7 +54,7 @@ class PackedFileTest {
         }
     }
 
-    /** Panels in a file of the caller's: behind an offset, as a part of a mapped file has. */
+    /** The caller's panels begin at an offset, as in a part of a mapped file. */
     @ParameterizedTest
     @CsvSource({"1, 1", "513, 33", "1100, 130", "0, 5", "5, 0"})
     void panelsInMemoryOfTheCallersHaveTheSameBits(int inputs, int outputs) {
@@ -104,7 +104,7 @@ class PackedFileTest {
         assertTrue(refused.getMessage().contains(message), refused.getMessage());
     }
 
-    /** Files are written in pieces of 1 MiB, of which these panels are 16 and a bit. */
+    /** Files are written in pieces of 1 MiB. These panels take a little more than 16 pieces. */
     @Test
     void panelsLargerThanAPieceAreWritten() throws IOException {
         int outputs = 16_500;
@@ -140,7 +140,7 @@ class PackedFileTest {
         assertRefused(file, message);
     }
 
-    /** Found by fuzzing: sizes that are allowed each, of which no long counts the bytes together. */
+    /** Found by fuzzing: each size is allowed, but a long cannot hold the number of bytes of both. */
     @Test
     void sizesWhosePanelsNoLongCountsAreRefused() throws IOException {
         Path file = folder.resolve("weights");
@@ -161,7 +161,7 @@ class PackedFileTest {
         }
     }
 
-    /** One element that is repeated: no memory has such a matrix. */
+    /** The matrix repeats one element, since no memory could hold so large a matrix. */
     @Test
     void matricesOfMoreBytesThanALongHoldsAreRefused() {
         Tensor huge = Tensor.of(new float[1]).broadcast(1099511627263L, 4194272);
@@ -175,7 +175,7 @@ class PackedFileTest {
         assertEquals(
                 4_194_272,
                 PackedWeights.ofInputRows(Tensor.of(new float[0], 0, 4_194_272)).outputs());
-        // the last two times 512 overflow to small numbers
+        // 512 times each of the last two overflows to a small number
         for (long columns : new long[] {4_194_273, 1L << 54, 1L << 56, (1L << 56) - 31}) {
             Tensor wide = Tensor.of(new float[1]).broadcast(1, columns);
             IllegalArgumentException refused =
@@ -184,7 +184,7 @@ class PackedFileTest {
         }
     }
 
-    /** A file that is mapped is replaced, not changed. */
+    /** Writing replaces the file and leaves the mapped file unchanged. */
     @Test
     void writingReplacesTheFile() throws IOException {
         Path file = folder.resolve("weights");
@@ -229,7 +229,7 @@ class PackedFileTest {
         assertRefused(file, field + ": ");
     }
 
-    /** A file of version 1, which held f32 panels alone, as the library wrote it before there were formats. */
+    /** A file of version 1 holds f32 panels only. The library wrote it before it had formats. */
     @Test
     void aFileOfTheFirstVersionIsRead() throws IOException, URISyntaxException {
         Path file = Path.of(
@@ -255,7 +255,7 @@ class PackedFileTest {
         assertRefused(changed, "element bytes: 2; expected 4");
     }
 
-    /** Bytes that no field has. */
+    /** The changed bytes belong to no field. */
     @ParameterizedTest
     @CsvSource({"40, 1", "41, 255", "2047, 32", "4095, 128"})
     void aHeaderWithMoreThanItsFieldsIsRefused(int at, int value) throws IOException {
@@ -276,7 +276,7 @@ class PackedFileTest {
         assertRefused(file, "file: ");
     }
 
-    /** A header alone: an array with an element for each 512 rows would exceed the limit of the JVM. */
+    /** The file is only a header. An array with an element for each 512 rows would exceed the JVM's limit. */
     @Test
     void rowsWithoutColumnsTakeNoMemory() throws IOException {
         long inputs = Integer.MAX_VALUE * 512L - 1;
@@ -313,7 +313,7 @@ class PackedFileTest {
         assertArrayEquals(before, c.toArray());
     }
 
-    /** Found in review: the system's message did not name it. */
+    /** Found in review: the system's message did not name the folder. */
     @Test
     void aFolderIsRefused() {
         assertRefused(folder, "a folder; expected a file");

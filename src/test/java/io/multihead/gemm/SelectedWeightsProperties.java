@@ -28,13 +28,15 @@ import net.jqwik.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * Some columns or rows of packed weights have the same bytes as these columns or rows of the matrix, packed; and elements are returned as
- * they were packed.
+ * Selected columns or rows of packed weights have the same bytes as the packed form of these columns or rows of the
+ * matrix. Elements are read back as they were packed.
  */
 @org.junit.jupiter.api.Tag("lanes")
 @Tag("lanes")
 class SelectedWeightsProperties {
-    /** Inputs in blocks of the format, up to more than two depth blocks. */
+    /**
+     * The number of inputs in blocks of the format, and of outputs. The inputs fill up to two depth blocks and more.
+     */
     record Case(WeightFormat format, int blocks, int outputs, long seed) {
         int inputs() {
             return blocks * format.blockInputs();
@@ -94,7 +96,7 @@ class SelectedWeightsProperties {
         return weights.panels().memory().toArray(ValueLayout.JAVA_BYTE);
     }
 
-    /** Some numbers below a limit in any order, sometimes one of them twice, or some consecutive numbers; none below 0. */
+    /** Returns numbers from 0 to below a limit in any order, sometimes with repeated or consecutive numbers. */
     private static int[] some(int limit, SplittableRandom random) {
         if (limit == 0) {
             return new int[0];
@@ -107,7 +109,7 @@ class SelectedWeightsProperties {
                 .toArray();
     }
 
-    /** Any bytes with any scales, so that zeros have signs, and minima round. */
+    /** Bytes and scales are random, so that zeros have signs, and minima round. */
     @Property(tries = 60, edgeCases = EdgeCasesMode.NONE)
     void blocksComeBack(@ForAll("cases") Case c) {
         BlockType type = Arrays.stream(BlockType.values())

@@ -29,7 +29,10 @@ import net.jqwik.api.Provide;
 import net.jqwik.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Products with the transpose of packed weights: within the bound of the specification, and with the same bits as unpacked weights. */
+/**
+ * Products with the transpose of packed weights are within the bound of the specification, and have the same bits as
+ * products with unpacked weights.
+ */
 @org.junit.jupiter.api.Tag("lanes")
 @org.junit.jupiter.api.Tag("bits")
 @Tag("lanes")
@@ -38,7 +41,7 @@ class TransposedWeightsProperties {
     private static final Compute SERIAL = Compute.serial();
     private static final Compute THREADS = Compute.threads(2);
 
-    /** The types of the hash, in its order. */
+    /** The types in the order in which the hash reads them. */
     private static final List<BlockType> HASHED = List.of(
             BlockType.Q8_0,
             BlockType.Q4_0,
@@ -133,7 +136,7 @@ class TransposedWeightsProperties {
         }
     }
 
-    /** Matrices of A are batches, which are all multiplied by the same weights, rounded inputs or not. */
+    /** Matrices of A are batches. All are multiplied by the same weights, with and without rounded inputs. */
     @Test
     void batchesShareTheWeights() {
         SplittableRandom random = new SplittableRandom(3);
@@ -150,7 +153,7 @@ class TransposedWeightsProperties {
         }
     }
 
-    /** One number for all lane widths, threads and machines. */
+    /** The hash is the same at all lane widths, on all threads and machines. */
     @Test
     void resultsAreTheSameAtEveryLaneWidth() {
         SplittableRandom random = new SplittableRandom(11);

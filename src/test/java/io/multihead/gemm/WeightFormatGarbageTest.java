@@ -22,18 +22,20 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * Warm products with weights of every format allocate nothing, and first ones little, in a JVM that makes no other calls. C2's inlining
- * depends on the code that the JVM has run when it compiles a method, and a call that it does not inline allocates an object per vector
- * until the JVM ends: therefore, as in the tests in other JVMs, a JVM that allocates is run once more, and the second one decides.
+ * In a JVM that makes no other calls, warm products with weights of every format allocate nothing, and first products
+ * allocate little. C2's inlining depends on the code that the JVM has run when it compiles a method, and a call that is
+ * not inlined allocates an object per vector until the JVM ends. Therefore, as in the other tests that start JVMs, a
+ * run that allocates is repeated once, and the second run decides.
  */
 @Execution(ExecutionMode.CONCURRENT)
 class WeightFormatGarbageTest {
     private static final int SIZE = 2048;
-    /** A block of the largest format: C2 compiles the same methods as for more. */
+    /** The elements of a block in the largest format. C2 compiles the same methods as for larger numbers. */
     private static final int FEATURES = 256;
 
     /**
-     * Prints the bytes of 50 warm calls of a product with each format, and with 4-bit formats and rounded rows: of one row, and of twenty.
+     * Prints the bytes of 50 warm calls of products of one row and of twenty rows with each format, and with 4-bit
+     * formats and rounded rows.
      */
     public static void main(String[] arguments) {
         try (Arena arena = Arena.ofShared();
@@ -64,7 +66,7 @@ class WeightFormatGarbageTest {
         }
     }
 
-    /** Prints the bytes of the first products of one row by each format. */
+    /** Prints the bytes that the first products of one row by each format allocate. */
     static final class FirstCalls {
         public static void main(String[] arguments) {
             ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
@@ -84,8 +86,9 @@ class WeightFormatGarbageTest {
     }
 
     /**
-     * A first product does not make an object for each vector, which would be two or more of at least 32 bytes for each vector of weights: 16
-     * MiB with 16 lanes. It includes the bytes of trials, at most 200 trials per second of 50 KB each.
+     * A first product does not allocate an object for each vector. That would be two or more objects of at least 32
+     * bytes for each vector of weights: 16 MiB with 16 lanes. The limit includes the bytes of trials, at most 200
+     * trials per second of 50 KB each.
      */
     @Test
     void firstProductsMakeNoObjectForEachVector() throws IOException, InterruptedException {

@@ -27,7 +27,10 @@ import net.jqwik.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Weights of 16 bits: the same bits as f32 weights that were rounded first, for any number of rows, threads and panels. */
+/**
+ * Products with weights of 16 bits have the same bits as products with f32 weights that were rounded first, for any
+ * number of rows, threads and panels.
+ */
 @org.junit.jupiter.api.Tag("lanes")
 @org.junit.jupiter.api.Tag("bits")
 @Tag("lanes")
@@ -63,7 +66,7 @@ class WeightFormatProperties {
     void productsHaveTheBitsOfRoundedWeights(@ForAll("cases") Case c) {
         try (Arena arena = Arena.ofShared()) {
             SplittableRandom random = new SplittableRandom(c.seed);
-            // elements down to the subnormal ones of f16, and sums of like sign
+            // elements down to the subnormal ones of f16, and sums of terms of the same sign
             Tensor matrix = Numbers.fill(
                     c.weights.allocate(arena, c.stored, c.k, c.n),
                     () -> (0.25 + random.nextDouble()) * (random.nextInt(5) == 0 ? 1e-6 : 1));
@@ -87,7 +90,7 @@ class WeightFormatProperties {
         }
     }
 
-    /** NaN and infinity are elements of bf16 as any other. */
+    /** bf16 can hold NaN and infinity as elements. */
     @Test
     void bf16HasInfinitiesAndNaN() {
         try (Arena arena = Arena.ofConfined()) {

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** The retained memory of a grammar: its states, and masks of a vocabulary. */
+/** The retained memory of a grammar, which consists of its states and of masks of a vocabulary. */
 class GrammarBytesTest {
     private static final int VOCABULARY = 151_936;
     private static final long BAR = 10_000_000;

@@ -10,7 +10,9 @@ import java.util.Random;
 import java.util.function.Function;
 import org.junit.jupiter.api.Test;
 
-/** Schemas, grammars and patterns that are nearly right are read, or refused with a message: no other error comes. */
+/**
+ * Schemas, grammars and patterns with small mutations are read, or refused with a message. No other error is thrown.
+ */
 class GrammarFaultsTest {
     private static final String SCHEMA_PARTS =
             "{}[]:,\"0123.-e\\ntypeobjectstringintegernumbernullarraybooleanpropertiesrequireditemsenumconst$ref#/$defsanyOfallOf";

@@ -272,7 +272,7 @@ class GrammarTest {
 
     @Test
     void deadAlternativesAreNotBegun() {
-        // an object could be opened and never closed
+        // a filter without this check could open an object that nothing closes
         Grammar grammar = Grammar.ofJsonSchema("{\"anyOf\":[{\"type\":\"null\"},{\"type\":\"object\","
                 + "\"properties\":{\"a\":{\"$ref\":\"#/anyOf/1\"}},\"required\":[\"a\"]}]}");
         assertTrue(allows(grammar, "null"));
@@ -439,7 +439,7 @@ class GrammarTest {
                 IllegalArgumentException.class,
                 () -> Grammar.ofGbnf("root ::= ((((\"a\"{9999}){9999}){9999}){9999}) | (\"abcdefghijkl\"{9999}){9999}"
                         + " | [a-z]{9999} [b-z]{9999}".repeat(40)));
-        // without a bound, each letter would add a place
+        // without a bound, each letter would add a position
         TokenFilter filter = Grammar.ofGbnf("root ::= \"a\" root \"a\"? | \"\"").begin(BYTES);
         IllegalStateException many = assertThrows(IllegalStateException.class, () -> {
             for (int i = 0; i < 20_000; i++) {
@@ -458,7 +458,7 @@ class GrammarTest {
     }
 
     private static void walkAGrammarOfManyPlaces() {
-        // each byte of a token leads to another configuration of hundreds of places
+        // each byte of a token leads to another configuration of hundreds of positions
         TokenVocabulary vocabulary = new TokenVocabulary(new PlainVocabulary(20_000));
         StringBuilder rules = new StringBuilder("root ::= ");
         for (int i = 0; i < 200; i++) {

@@ -30,7 +30,7 @@ final class GrammarWalk {
         }
     }
 
-    /** Chooses tokens until the text ends, or has a number of tokens. */
+    /** Chooses tokens until the text ends, or has {@code most} tokens. */
     byte[] run(TokenFilter filter, int most) {
         Tokenizer tokenizer = vocabulary.tokenizer();
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
@@ -63,7 +63,7 @@ final class GrammarWalk {
         boolean close = random.nextInt(10) < (tokens.size() > SHORT ? 8 : 3);
         TokenMask from = close && closing.count() > 0 ? closing : mask;
         int at = random.nextInt(from.count());
-        // a token of the vocabulary's whole range, without a list of them
+        // a token from the whole range of the vocabulary, without a list of the allowed tokens
         int token = from.next(random.nextInt(vocabulary.size()));
         token = token < 0 ? from.next(0) : token;
         if (vocabulary.size() < 1000) {
@@ -79,7 +79,10 @@ final class GrammarWalk {
         return vocabulary.tokenizer().decode(tokens.stream().mapToInt(id -> id).toArray());
     }
 
-    /** Takes the tokens of a text and the end; returns an empty text, or how far it came. */
+    /**
+     * Accepts the tokens of a text and then the end. Returns an empty text, or the accepted part and the token that was
+     * refused.
+     */
     static String force(TokenFilter filter, TokenVocabulary vocabulary, String text) {
         StringBuilder done = new StringBuilder();
         for (int id : vocabulary.tokenizer().encode(text)) {

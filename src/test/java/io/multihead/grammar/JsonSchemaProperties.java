@@ -13,7 +13,10 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import org.junit.jupiter.api.Test;
 
-/** Every text that ended is valid according to an independent validator, and every schema's example can be written. */
+/**
+ * Every complete text is valid according to an independent validator, and the grammar of every schema allows the
+ * schema's example.
+ */
 class JsonSchemaProperties {
     private static final int SCHEMAS = 2000;
 
@@ -47,7 +50,7 @@ class JsonSchemaProperties {
                 }
             }
         }
-        // the others are long strings, numbers and lists
+        // the other texts are long strings, numbers and lists
         assertTrue(ended > schemas * 3 * 0.6, ended + " texts of " + schemas * 3 + " ended");
     }
 

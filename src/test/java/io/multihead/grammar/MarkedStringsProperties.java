@@ -21,8 +21,8 @@ import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /**
- * Calls as Gemma's templates write them, with random schemas: every call that ended has valid arguments according to an independent
- * validator, and every schema's example can be written as the template writes it, and is read back unchanged.
+ * Calls in the form of Gemma's templates, with random schemas. Every complete call has valid arguments according to an
+ * independent validator. Every schema's example can be written in the form of the template, and is read back unchanged.
  */
 class MarkedStringsProperties {
     private static final int SCHEMAS = 1000;
@@ -34,7 +34,7 @@ class MarkedStringsProperties {
         return Grammar.ofGbnf(RULES, Map.of("arguments", schema), Map.of(), Map.of("arguments", MARK));
     }
 
-    /** Returns a schema as the schema of one argument. */
+    /** Returns the schema of an object with one argument. */
     private static ObjectNode wrapped(ObjectNode of) {
         ObjectNode schema = JsonNodeFactory.instance.objectNode().put("type", "object");
         ObjectNode value = of.deepCopy();
@@ -45,7 +45,10 @@ class MarkedStringsProperties {
         return definitions == null ? schema : schema.set("$defs", definitions);
     }
 
-    /** Writes a value as {@code format_argument} of the template does, which sorts names; names that no schema has are last here. */
+    /**
+     * Writes a value like {@code format_argument} of the template, which sorts names. Here, names that no schema has
+     * are last.
+     */
     private static String written(JsonNode value) {
         List<String> parts = new ArrayList<>();
         if (value.isTextual()) {
@@ -105,7 +108,7 @@ class MarkedStringsProperties {
                 }
             }
         }
-        // the others are long strings, numbers and lists
+        // the other texts are long strings, numbers and lists
         assertTrue(ended > schemas * 3 * 0.4, ended + " texts of " + schemas * 3 + " ended");
     }
 

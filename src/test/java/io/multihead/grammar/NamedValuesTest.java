@@ -8,9 +8,9 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** Values that schemas name by {@code enum} and {@code const}. */
+/** Values that schemas list in {@code enum} and {@code const}. */
 class NamedValuesTest {
-    /** Comparing each value with all others takes minutes. */
+    /** A comparison of each value with all others would take minutes. */
     @Test
     void manyNamedValuesAreComparedByTheirKeys() throws Exception {
         CpuTime.within(60, () -> {
@@ -35,7 +35,10 @@ class NamedValuesTest {
         GrammarTest.refused("no text can end", "{\"const\":[" + items + ",-1],\"items\":{\"enum\":[" + items + "]}}");
     }
 
-    /** Numbers are equal by value, objects without order; types of JSON are never equal. */
+    /**
+     * Numbers are compared by value, and objects without regard to order. Values of different JSON types are never
+     * equal.
+     */
     @Test
     void namedValuesAreEqualAsJson() {
         String schema = "{\"allOf\":[{\"enum\":%s},{\"enum\":%s}]}";

@@ -13,7 +13,9 @@ import java.util.List;
 import java.util.Random;
 import java.util.Set;
 
-/** A vocabulary of all bytes and of pieces, some of which are JSON; token 0 ends a text, token 1 is a control token. */
+/**
+ * A vocabulary of all bytes and of pieces, some of which are JSON. Token 0 ends a text, and token 1 is a control token.
+ */
 final class PlainVocabulary implements Tokenizer {
     static final int END = 0;
     static final int CONTROL = 1;
@@ -21,12 +23,12 @@ final class PlainVocabulary implements Tokenizer {
 
     private final List<byte[]> pieces = new ArrayList<>();
 
-    /** Makes a vocabulary of at least a number of tokens. */
+    /** Creates a vocabulary of at least {@code size} tokens. */
     PlainVocabulary(int size) {
         this(size, "<|im_start|>");
     }
 
-    /** Makes one with another control token. */
+    /** Creates a vocabulary with another control token. */
     PlainVocabulary(int size, String control) {
         Random random = new Random(size);
         Set<String> known = new HashSet<>();
@@ -44,7 +46,7 @@ final class PlainVocabulary implements Tokenizer {
             }
             if (known.add(text.toString())) {
                 byte[] bytes = text.toString().getBytes(StandardCharsets.UTF_8);
-                // some begin or end within a character
+                // some pieces begin or end within a character
                 int from = random.nextInt(8) == 0 ? 1 : 0;
                 int to = bytes.length - (random.nextInt(8) == 0 ? 1 : 0);
                 pieces.add(Arrays.copyOfRange(bytes, from, Math.max(from + 1, to)));
@@ -88,7 +90,10 @@ final class PlainVocabulary implements Tokenizer {
         return token.equals(token(CONTROL)) ? CONTROL : -1;
     }
 
-    /** Returns bytes as tokens: the first piece that fits, from the longest ones of a few lengths on. */
+    /**
+     * Returns the tokens of a text. At each position, the token is the longest piece that fits, and the first of
+     * several such pieces.
+     */
     @Override
     public int[] encode(String text) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);

@@ -8,7 +8,7 @@ import java.math.BigDecimal;
 import java.util.List;
 import java.util.Random;
 
-/** Random schemas, each with a value that is valid against it and written in the order of its properties. */
+/** Random schemas, each with a valid value whose members have the order of the schema's properties. */
 final class RandomSchema {
     private static final JsonNodeFactory JSON = JsonNodeFactory.instance;
     private static final List<String> NAMES = List.of(
@@ -43,13 +43,16 @@ final class RandomSchema {
         this.names = names;
     }
 
-    /** Returns schemas whose names can be written without marks. */
+    /** Returns schemas with names that can be written without quotation marks. */
     static RandomSchema withPlainNames(Random random) {
         return new RandomSchema(
                 random, NAMES.stream().filter(name -> name.matches("\\S+")).toList());
     }
 
-    /** Returns a schema nested at most so deep; the outermost one sometimes has a recursive definition. */
+    /**
+     * Returns a schema with at most {@code depth} levels of nesting. The outermost schema sometimes has a recursive
+     * definition.
+     */
     Example root(int depth) {
         Example example = any(depth);
         if (random.nextInt(4) > 0 || example.schema.has("$defs")) {
@@ -98,7 +101,7 @@ final class RandomSchema {
             schema.put("multipleOf", step);
             value = value * step;
             schema.remove("exclusiveMaximum");
-            // the validator divides as double
+            // the validator divides in double, which is exact for these values only
             schema.put("minimum", -1_000_000).put("maximum", value);
         }
         return new Example(schema, JSON.numberNode(value));

@@ -38,7 +38,7 @@ class RealVocabulariesTest {
             byte[] bytes = walk.run(grammar.begin(vocabulary), 300);
             if (walk.ended) {
                 ended++;
-                // the text that a user sees has the bytes that were checked
+                // the text that a user sees consists of the checked bytes
                 assertEquals(
                         new String(bytes, StandardCharsets.UTF_8), walk.text().stripLeading(), context);
                 assertEquals("", oracle.faults(bytes), () -> context + "\n" + walk.text());

@@ -12,13 +12,13 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Bytes of the objects that one of this package retains, as HotSpot lays them out without compact headers, references uncompressed: no fewer than
- * any JVM takes. Vocabularies are not counted, as grammars share them.
+ * The bytes of all objects that an object of this package retains, as HotSpot lays them out without compact headers and
+ * with uncompressed references, which is the largest layout. Vocabularies are not counted, since grammars share them.
  */
 final class RetainedBytes {
     private static final int HEADER = 16;
     private static final int REFERENCE = 8;
-    /** Of a node of a hash map, or of a list or a map itself. */
+    /** The bytes of a node of a hash map, of a list without its elements, or of a map without its nodes. */
     private static final int NODE = 64;
 
     private final Set<Object> seen = Collections.newSetFromMap(new IdentityHashMap<>());
@@ -52,7 +52,7 @@ final class RetainedBytes {
                 found(Array.get(object, i));
             }
         } else if (object instanceof Map<?, ?> map) {
-            // the table is less than twice as long as there are entries, times the load factor of 3/4
+            // 3/4 (the load factor) of the table's length is less than twice the number of entries
             add(NODE + map.size() * (NODE + 4L * REFERENCE));
             map.forEach((key, value) -> {
                 found(key);
@@ -86,7 +86,7 @@ final class RetainedBytes {
         add(all);
     }
 
-    /** Adds an object of a number of bytes behind its header. */
+    /** Adds an object with {@code contents} bytes after its header. */
     private void add(long contents) {
         bytes += (HEADER + contents + REFERENCE - 1) / REFERENCE * REFERENCE;
     }

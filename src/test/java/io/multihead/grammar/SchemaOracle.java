@@ -14,7 +14,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
-/** An independent validator: Jackson reads a text, numbers exactly, and networknt validates it. */
+/** An independent validator. Jackson reads a text with exact numbers, and networknt validates the text. */
 final class SchemaOracle {
     static final ObjectMapper MAPPER = JsonMapper.builder()
             .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)

@@ -13,15 +13,16 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 /**
- * The public test suite of JSON Schema, from the npm package json-schema-test-suite 0.0.10 (its license is next to it): draft 4; parts that
- * draft 2020-12 changed are refused. Values that the suite calls invalid are never allowed.
+ * The public test suite of JSON Schema, from the npm package json-schema-test-suite 0.0.10 (its license is next to it):
+ * draft 4. Schemas with parts that draft 2020-12 changed are refused. Values that the suite calls invalid are never
+ * allowed.
  */
 class SchemaSuiteTest {
     private static final TokenVocabulary VOCABULARY = new TokenVocabulary(new PlainVocabulary(600));
-    /** A schema in which draft 4 has no effect where 2020-12 has. */
+    /** A schema in which a keyword has no effect in draft 4, but has an effect in draft 2020-12. */
     private static final String OTHER_MEANING = "ref overrides any sibling keywords";
 
-    /** Groups of the suite that are refused, and the place that the error names. */
+    /** Groups of the suite that are refused, each with the location that the error names. */
     private static final List<String> REFUSED = List.of(
             "items: an array of schemas for items #/items",
             "maximum: exclusiveMaximum validation #/exclusiveMaximum",
@@ -40,7 +41,8 @@ class SchemaSuiteTest {
             "definitions: invalid definition #/$ref");
 
     /**
-     * Valid values that are not written: properties that the schema does not describe, and properties in another order than the schema's.
+     * Valid values that the grammar does not allow: they have properties that the schema does not describe, or
+     * properties in an order that differs from the schema's.
      */
     private static final List<String> NOT_WRITTEN = List.of(
             "additionalProperties: additionalProperties are allowed by default, additional properties are allowed",

@@ -17,12 +17,15 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /**
- * Members of the API that pages for users name within sentences and tables exist: members of a type, and methods by which options are set.
- * Blocks of code are compiled by {@link SnippetTest}.
+ * Pages for users name existing members of the API in sentences and tables: members of a type, and methods that set
+ * options. Blocks of code are compiled by {@link SnippetTest}.
  */
 class ApiNamesTest {
     private static final String ROOT = "io.multihead.";
-    /** Pages about the inside, whose names need not be public, and a page with abbreviations, which {@link OptionTablesTest} reads. */
+    /**
+     * Pages about internals, which may name members that are not public, and a page with abbreviations, which
+     * {@link OptionTablesTest} reads.
+     */
     private static final List<Path> INSIDE = List.of(
             Path.of("docs/architecture"),
             Path.of("docs/experiments"),
@@ -34,10 +37,10 @@ class ApiNamesTest {
     private static final Pattern CODE = Pattern.compile("`([^`\n]+)`");
     private static final Pattern MEMBER = Pattern.compile("\\b([A-Z]\\w+)\\.([a-zA-Z]\\w*)");
     private static final Pattern OPTION = Pattern.compile("(?<![\\w.])\\.?((?:with|for|of|append)[A-Z]\\w*)");
-    /** A file, of which the name looks like a type with a member. */
+    /** The name of a file that looks like a type with a member. */
     private static final Set<String> FILES = Set.of("Llama3.java");
 
-    /** The members of each type by its simple name, and the names of all. */
+    /** The members of each type by the simple name of the type, and the names of all members. */
     private record Api(Map<String, Set<String>> members, Set<String> all) {
         static Api of(List<String> signatures) {
             Map<String, Set<String>> members = new HashMap<>();

@@ -21,14 +21,14 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * The size budget: files of 500 lines, methods of 60 (kernels 100), 6 public parameters (tests 10). Methods of internal packages have 10,
- * for any callers.
+ * The size budget: files of at most 500 lines, methods of 60 lines (kernels 100), and 6 parameters of public methods
+ * (tests 10). Any method of an internal package may have 10 parameters.
  */
 @Execution(ExecutionMode.CONCURRENT)
 class BudgetTest {
     private static final int FILE_LINES = 500;
     private static final String KERNELS = "src/main/java/io/multihead/internal/kernel/";
-    /** Public classes there and in tests are so for other packages, not for users. */
+    /** Classes in this folder and in tests are public for other packages, not for users. */
     private static final String INTERNAL = "src/main/java/io/multihead/internal/";
 
     private static final String TESTS = "src/test/java/";
@@ -120,7 +120,7 @@ class BudgetTest {
         return over;
     }
 
-    /** Measures every method; passes down whether members are public without a modifier. */
+    /** Measures every method. The argument of the scan tells whether members are public without a modifier. */
     private static final class Methods extends TreeScanner<Void, Boolean> {
         private final Sources.Parsed source;
         private final boolean kernel;

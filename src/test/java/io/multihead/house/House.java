@@ -25,9 +25,12 @@ import java.util.concurrent.Executor;
 import java.util.function.Function;
 import java.util.stream.Stream;
 
-/** The rules of the house for the rooms below one package, so that a bad house can be held to the very same rules. */
+/**
+ * The architecture rules for the packages below a root package, here called rooms. The root is a parameter, so that the
+ * same rules also run on a package that breaks them.
+ */
 final class House {
-    /** Floors from the ground up; rooms on one floor are neighbors that do not know each other. */
+    /** Levels of packages from the lowest one up. Packages of one level do not depend on each other. */
     private static final List<List<String>> FLOORS = List.of(
             List.of("internal.base", "internal.text.unicode", "internal.text.pairs"),
             List.of("tensor", "internal.text.words", "internal.text.unigram", "internal.text.wordpiece"),
@@ -51,8 +54,8 @@ final class House {
             List.of("langchain4j"));
 
     /**
-     * Rooms outside the order: they depend only on tensors and the checks of arguments; the room of text also on the rooms below it, and on
-     * the format of tokenizer files.
+     * Packages outside the order of levels. They depend only on tensors and the checks of arguments. Package text also
+     * depends on the packages below it, and on the format of tokenizer files.
      */
     private static final Set<String> SIDE = Set.of(
             "reference",
@@ -64,7 +67,7 @@ final class House {
             "internal.text.unigram",
             "internal.text.wordpiece");
 
-    /** Returns the table of docs/architecture.md: each room and its floor, or "side". */
+    /** Returns the table of docs/architecture.md, which maps each package to its level, or to "side". */
     static Map<String, String> levels() {
         Map<String, String> levels = new HashMap<>();
         for (int floor = 0; floor < FLOORS.size(); floor++) {
@@ -77,7 +80,7 @@ final class House {
 
     private static final String INTERNAL_TEXT = "internal.text.";
 
-    /** Libraries other than the JDK that a package may use: its users already have them. */
+    /** Libraries other than the JDK that a package may use, because the users of the package already have them. */
     private static final Map<String, String> OPTIONAL = Map.of("langchain4j", "dev.langchain4j.");
 
     private static final Set<String> THREADS = Set.of(
@@ -87,14 +90,14 @@ final class House {
             "java.util.concurrent.CompletableFuture",
             "java.util.Timer");
 
-    /** Writes files that appear whole or not at all. */
+    /** The class that writes complete files or none. */
     private static final String ATOMIC_FILE = "internal.base.AtomicFile";
 
     private static final int MAX_VARIABLES = 12;
 
     private final String root;
 
-    /** @param root the package that holds the rooms */
+    /** @param root the root package */
     House(String root) {
         this.root = root + ".";
     }
@@ -111,9 +114,9 @@ final class House {
     }
 
     /**
-     * Classes of one package depend on each other in one direction; a nested class counts as its outermost one.
+     * Classes of one package depend on each other in one direction; a nested class counts as its outermost class.
      *
-     * @param mentions the names in sources, by class: more than class files have ({@link Mentions})
+     * @param mentions the names in sources, by class. Sources have more names than class files ({@link Mentions}).
      */
     ArchRule haveNoCycles(Map<String, Set<String>> mentions) {
         return rule("not depend on each other in a circle within a package", type -> {
@@ -198,7 +201,7 @@ final class House {
                 .filter(target -> !mayImport(type.getPackageName() + ".", target)));
     }
 
-    /** Loops, packing and bookkeeping have separate floors. */
+    /** Loops, packing and bookkeeping are in separate levels of packages. */
     ArchRule kernelsUseVectors() {
         return rule("keep files without vectors out of internal.kernel", type -> {
             boolean kernel = room(type.getPackageName() + ".")
@@ -228,7 +231,10 @@ final class House {
                                 .map(access -> access.getTargetOwner().getSimpleName() + "." + access.getName()));
     }
 
-    /** Where C2 compiles much at once it leaves methods out, and a vector that is passed to one becomes an object. */
+    /**
+     * C2 does not inline all methods of a large compilation, and a vector that is passed to such a method becomes an
+     * object.
+     */
     ArchRule passesNoVectors() {
         return rule("keep each vector in one method", type -> type.getMethods().stream()
                 .filter(method -> Stream.concat(
@@ -270,7 +276,10 @@ final class House {
                                 .map(method -> "native " + method.getName())));
     }
 
-    /** Neither the network nor files that the caller did not pass; a temporary file is in the same folder as the file that it becomes. */
+    /**
+     * The library uses neither the network nor files that the caller did not pass. A temporary file is in the same
+     * folder as the file that it becomes.
+     */
     ArchRule staysOffTheNetworkAndTemporaryFiles() {
         return rule("use no java.net, and create temporary files in internal.base.AtomicFile only", type -> {
             Stream<String> network = targets(type)
@@ -283,7 +292,10 @@ final class House {
         });
     }
 
-    /** {@code Math}'s functions may differ by processor within a unit in the last place; {@code StrictMath}'s do not. */
+    /**
+     * The functions of {@code Math} may differ between processors by a unit in the last place. The functions of
+     * {@code StrictMath} do not differ.
+     */
     ArchRule computesAlikeOnEveryProcessor() {
         return rule("take functions from StrictMath, but for the specification", type -> {
             boolean specifies = room(type.getPackageName() + ".")
@@ -305,13 +317,16 @@ final class House {
             boolean allowed = room(type.getPackageName() + ".")
                     .filter("internal.exec"::equals)
                     .isPresent();
-            // its thread runs as the JVM ends
+            // the thread of this class runs when the JVM ends
             boolean deletes = type.getSimpleName().equals("AtomicFile");
             return allowed || deletes ? Stream.empty() : accesses(type, House::startsThreads);
         });
     }
 
-    /** Whether a source file of one package may import a name; both without {@code import} and {@code static}. */
+    /**
+     * Returns whether a source file of a package may import a name, which is given without {@code import} and
+     * {@code static}.
+     */
     boolean mayImport(String fromPackage, String name) {
         if (name.startsWith("jdk.incubator.vector.")) {
             return room(fromPackage).filter("internal.kernel"::equals).isPresent();
@@ -345,7 +360,7 @@ final class House {
         return room.equals("text") || room.startsWith(INTERNAL_TEXT);
     }
 
-    /** The room of a name below the root; packages inside a room belong to it. */
+    /** Returns the room of a name below the root. Packages inside a room belong to it. */
     private Optional<String> room(String name) {
         return FLOORS.stream()
                 .flatMap(List::stream)

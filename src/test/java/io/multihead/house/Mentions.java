@@ -17,8 +17,9 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The names in a class's code that belong to its own package. The compiler inlines constants, and the class file keeps no trace of
- * constants in labels of a switch, annotations and concatenations of text, so only the source has them all. Comments are ignored.
+ * The names in a class's code that belong to its own package. The compiler inlines constants, and the class file has no
+ * trace of constants in labels of a switch, in annotations and in concatenations of text. Only the source has all
+ * names. Comments are ignored.
  */
 final class Mentions {
     private Mentions() {}

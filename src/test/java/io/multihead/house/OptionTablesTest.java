@@ -22,8 +22,8 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * Every row of docs/reference/layer-options.md that offers an option of another suite names the test that checks it, and methods that
- * exist.
+ * Every row of docs/reference/layer-options.md with an option of another library names the test that checks this
+ * option, and existing methods.
  */
 @Execution(ExecutionMode.CONCURRENT)
 class OptionTablesTest {
@@ -31,11 +31,14 @@ class OptionTablesTest {
     private static final Path TESTS = Path.of("src/test/java");
     private static final Pattern TEST = Pattern.compile("`(\\w+)\\.(\\w+)`");
     private static final Pattern CODE = Pattern.compile("`([^`]+)`");
-    /** A type, which unlike a constant has lower-case letters, and its member. */
+    /** A type and its member. Unlike a constant, a type has lower-case letters. */
     private static final Pattern MEMBER = Pattern.compile("\\b([A-Z]\\w*[a-z]\\w*)\\.(?=(\\w+))");
-    /** A method that is called, or the only word; parameters of layers have underscores. */
+    /**
+     * A method that is called, or a name without other text. Parameters of layers are not matched, since they have
+     * underscores.
+     */
     private static final Pattern METHOD = Pattern.compile("\\b([a-z][A-Za-z0-9]*)\\(|^([a-z][A-Za-z0-9]*)$");
-    /** Abbreviations of the page. */
+    /** The abbreviations that the page uses. */
     private static final Map<String, String> SHORT =
             Map.of("Config", "MultiHeadConfig", "Options", "AttentionOptions", "Outputs", "AttentionOutputs");
 
@@ -91,7 +94,10 @@ class OptionTablesTest {
                 unknown);
     }
 
-    /** Collects the methods in columns headed "here" that no exported class has; returns the number of names that were looked up. */
+    /**
+     * Collects the methods in columns headed "here" that no exported class has, and returns the number of checked
+     * names.
+     */
     private static int unknownNames(List<String> lines, List<String> unknown) {
         int column = -1;
         int names = 0;
@@ -128,7 +134,10 @@ class OptionTablesTest {
         return names;
     }
 
-    /** Whether a class has this name, or one that the page abbreviates so, and a member or a nested class of the other name. */
+    /**
+     * Returns whether a class has the given name or a name with this abbreviation, and has the given member or nested
+     * class.
+     */
     private static boolean has(JavaClass type, String name, String member) {
         if (type.getEnclosingClass()
                         .map(JavaClass::getSimpleName)
@@ -148,7 +157,7 @@ class OptionTablesTest {
                 .anyMatch(member::equals);
     }
 
-    /** Reads the tables whose last column is headed "test"; returns the number of their rows that name one. */
+    /** Reads the tables whose last column is headed "test", and returns the number of rows that name a test. */
     private static int problems(List<String> lines, List<String> problems) throws IOException {
         boolean inside = false;
         int rows = 0;

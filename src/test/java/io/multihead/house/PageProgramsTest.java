@@ -26,9 +26,10 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * Programs of the pages, which are classes with a main method and statements, run as the pages have them, in a folder with models under the names
- * that they load. Models are small and have random weights, except MiniLM's, of the jar, and stories260K's, if it is there. Programs of these two, and
- * programs without a model, print the output that the page has. Types without a main method have separate tests.
+ * The programs of the pages, which are classes with a main method, or statements, run unchanged in a folder with the
+ * models that they load. The models are small and have random weights, except MiniLM from its jar, and stories260K if
+ * it is present. Programs with these two models, and programs without a model, print the output that the page shows.
+ * Types without a main method have separate tests.
  */
 @Execution(ExecutionMode.CONCURRENT)
 class PageProgramsTest {
@@ -37,12 +38,12 @@ class PageProgramsTest {
     /** Long loops, of which two rounds are run. */
     private static final List<String> LOOPS = List.of("step < 500;", "step < 100;");
 
-    /** Words of programs that are not run, with the reason. */
+    /** Words that identify programs that are not run, each with the reason. */
     private static final Map<String, String> NOT_RUN = Map.of(
             "HttpServer.create", "a server runs until it is interrupted",
             "\"bert-base-uncased\"", "ids of the model's own vocabulary; BertMaskedModelTest trains a smaller one");
 
-    /** Lines that programs print, and the page has, too, in a block of text or in a comment. */
+    /** Lines that programs print and that the page also shows, in a block of text or in a comment. */
     private static final Map<String, List<String>> PRINTED = Map.of(
             "README.md", List.of("0.4761 The market lost ground.", "0.3548 Stocks fell.", "[1, 32, 512, 128]"),
             "docs/start.md", List.of("2.0 4.0"),
@@ -52,7 +53,10 @@ class PageProgramsTest {
             "docs/from/langchain4j-onnx.md", List.of("384"),
             "docs/from/sentence-transformers.md", List.of("1"));
 
-    /** Pages of which the first block of text is printed by a program of stories260K, and the end of its last line: one has the begin of a story. */
+    /**
+     * Pages on which a program of stories260K prints the first block of text, each with the characters after this text.
+     * One page shows only the beginning of a story.
+     */
     private static final Map<String, String> STORY_PAGES =
             Map.of("docs/language-models.md", " ", "docs/structured-output.md", "\n");
 
@@ -164,7 +168,10 @@ class PageProgramsTest {
         return pages;
     }
 
-    /** Writes the models under the names that the pages have. A file without the suffix stands for a folder where both are read. */
+    /**
+     * Writes the models under the names that the pages use. Where a program reads a file or a folder, a GGUF file
+     * without a suffix replaces the folder.
+     */
     private static void writeModels(Path models) throws IOException {
         MiniLmFolder.write(models.resolve("all-MiniLM-L6-v2"));
         String chat = FamilyModel.TOOL_TEMPLATE + "{%- if enable_thinking is defined %}{% endif %}";

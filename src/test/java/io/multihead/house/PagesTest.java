@@ -19,17 +19,17 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /**
- * Pages of text: links and their anchors lead somewhere, files that are named exist, the index has every page, and no page is too long
- * to be read.
+ * The targets of links and anchors in pages exist, named files exist, the index lists every page, and no page is too
+ * long.
  */
 class PagesTest {
     private static final int PAGE_LINES = 250;
-    /** A page with a task, code, its output and notes; settings and formats belong to the reference. */
+    /** The lines of a page with a task, code, its output and notes. Settings and formats belong to the reference. */
     private static final int USE_LINES = 120;
 
     private static final int SUMMARY_POINTS = 10;
 
-    /** Pages of figures, promises and tables, of first steps, and of the way from other libraries. */
+    /** Pages of figures, promises and tables, of first steps, and of migration from other libraries. */
     private static final List<Path> WITHOUT_TASK = Stream.of(
                     "README.md",
                     "SECURITY.md",
@@ -44,9 +44,9 @@ class PagesTest {
 
     private static final Map<String, Integer> LINES = Map.of("README.md", 150, "CONTRIBUTING.md", 120);
     private static final Path INDEX = Path.of("docs/README.md");
-    /** The target of a link without a scheme: a path, or none for this page, and an anchor if there is one. */
+    /** The target of a link without a scheme: a path, which is empty for this page, and an optional anchor. */
     private static final Pattern LINK = Pattern.compile("]\\((?![a-z]+:)([^)#\\s]*)(?:#([^)\\s]*))?\\)");
-    /** A path of the repository within code, which ends as a file does. */
+    /** A path of the repository within code, which ends like a file name. */
     private static final Pattern NAMED =
             Pattern.compile("`((?:src|jmh|docs|\\.ci|\\.mvn)/[\\w./-]*\\.(?:java|md|xml|js|bin|safetensors))`");
     /** A page that a comment, a script or a build file names. */
@@ -81,7 +81,7 @@ class PagesTest {
         assertTrue(named > 20, "found only " + named + " files");
         for (String root : List.of("src", "jmh/src", ".ci")) {
             for (Path file : files(Path.of(root))) {
-                if (!file.endsWith("PagesTest.java")) { // has some that do not exist
+                if (!file.endsWith("PagesTest.java")) { // it names pages that do not exist
                     missing(file, MENTION, text(file), problems);
                 }
             }
@@ -141,7 +141,7 @@ class PagesTest {
         assertTrue(pagesToUseIt().size() > 10, "found only " + pagesToUseIt());
     }
 
-    /** Pages with a task have code, and three things to know. */
+    /** Pages with a task have code, and a list of three things to know. */
     @Test
     void pagesToUseItHaveCodeAndThreeThingsToKnow() throws Exception {
         int tasks = 0;
@@ -160,7 +160,7 @@ class PagesTest {
         assertTrue(tasks > 15, "found only " + tasks + " pages with tasks");
     }
 
-    /** A row with another number of cells loses some when it is shown, also because of a bar in code. */
+    /** GitHub drops cells of a row that has more cells than the header. A bar in code also begins a cell. */
     @Test
     void rowsOfATableHaveTheSameCells() throws Exception {
         List<String> problems = new ArrayList<>();
@@ -221,7 +221,7 @@ class PagesTest {
                 .results()
                 .forEach(link -> linked.add(INDEX.resolveSibling(link.group(1)).normalize()));
         for (Path page : pages()) {
-            boolean generated = page.startsWith("docs/performance"); // by jmh/run, which links to them itself
+            boolean generated = page.startsWith("docs/performance"); // jmh/run writes these pages and the links to them
             assertTrue(generated || page.equals(INDEX) || linked.contains(page), INDEX + " does not link to " + page);
         }
     }
@@ -318,7 +318,10 @@ class PagesTest {
         return named;
     }
 
-    /** Anchors as GitHub makes them: letters, digits, hyphens and underscores of a heading, with a number from the second on. */
+    /**
+     * Returns the anchors that GitHub generates: the letters, digits, hyphens and underscores of a heading, and a
+     * number if the heading is repeated.
+     */
     private static Set<String> anchors(String markdown) {
         Map<String, Integer> seen = new HashMap<>();
         Set<String> anchors = new HashSet<>();

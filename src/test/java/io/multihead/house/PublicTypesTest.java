@@ -17,7 +17,10 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-/** The page of public types names each of them once, with its package; docs/api.txt has the signatures of their members. */
+/**
+ * The page of public types names each type once, with its package. The file docs/api.txt has the signatures of their
+ * members.
+ */
 class PublicTypesTest {
     private static final String ROOT = "io.multihead.";
     private static final Pattern QUOTED = Pattern.compile("`([\\w.]+)`");
@@ -35,7 +38,8 @@ class PublicTypesTest {
     }
 
     /**
-     * Releases promise that programs continue to compile and run; a change of the signatures that they compile against must be intended.
+     * Releases promise that programs continue to compile and run. A change of public signatures must therefore be
+     * intended.
      */
     @Test
     void signaturesAreThoseOfTheFile() throws Exception {
@@ -56,7 +60,7 @@ class PublicTypesTest {
         assertEquals(before, now, "in another order; " + command);
     }
 
-    /** A difference that a program can observe is another line. */
+    /** A difference that a program can observe results in another line. */
     @Test
     void eachPartOfASignatureIsSeen() {
         String type = Sample.class.getName().replace('$', '.');
@@ -128,7 +132,7 @@ class PublicTypesTest {
                         .toList());
     }
 
-    /** Returns the types of rows, in order; the last part of a package may precede a name. */
+    /** Returns the types of rows, in order. The last part of a package may precede a name. */
     private static List<String> listed(List<String> lines) {
         List<String> types = new ArrayList<>();
         for (String line : lines) {

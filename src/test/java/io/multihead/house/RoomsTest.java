@@ -22,7 +22,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
-/** The order of rooms and the permissions of each. Each rule also fails on the small bad house next to this test. */
+/**
+ * The order of packages and the permissions of each package. Each rule fails on package {@code bad} next to this test.
+ */
 @Execution(ExecutionMode.CONCURRENT)
 class RoomsTest {
     private static final String ROOT = "io.multihead";
@@ -51,7 +53,7 @@ class RoomsTest {
                 levels(List.of("| level | package |", "| 3 | `a.b`, `.c` | words |", "| x | `y` |")));
     }
 
-    /** Reads rows that begin with a level; a name that begins with a point has the parent of the one before. */
+    /** Reads rows that begin with a level. A name that begins with a dot has the same parent as the previous name. */
     private static Map<String, String> levels(List<String> lines) {
         Map<String, String> levels = new HashMap<>();
         for (String line : lines) {
@@ -125,7 +127,7 @@ class RoomsTest {
         assertEquals(Set.of("Shapes"), offenders(BAD_HOUSE.hasOneShape()));
     }
 
-    /** The descriptor is compiled apart from the sources, so the compiler does not hold them to it. */
+    /** The module descriptor is compiled separately, so the compiler does not check the sources against it. */
     @Test
     void needsNothingButJavaBase() {
         HOUSE.needsNothingButJavaBase().check(LIBRARY);
@@ -140,7 +142,7 @@ class RoomsTest {
                 offenders(BAD_HOUSE.leavesTheProcessAlone()));
     }
 
-    /** The bad house's {@code AtomicFile} creates one too, and may. */
+    /** The {@code AtomicFile} of package {@code bad} also creates a temporary file, which is allowed. */
     @Test
     void staysOffTheNetworkAndTemporaryFiles() {
         HOUSE.staysOffTheNetworkAndTemporaryFiles().check(LIBRARY);

@@ -14,11 +14,13 @@ import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** The signatures that a program compiles against when it uses a type: a line for the type, and one for each of its members. */
+/**
+ * The signatures that a program compiles against when it uses a type. The type and each of its members have one line.
+ */
 final class Signatures {
     private Signatures() {}
 
-    /** Returns the lines of public types and of the visible types in them, sorted. */
+    /** Returns the sorted lines of public types and of their visible nested types. */
     static SortedSet<String> of(List<Class<?>> types) {
         SortedSet<String> lines = new TreeSet<>();
         types.forEach(type -> add(type, lines));
@@ -45,7 +47,7 @@ final class Signatures {
                         .collect(Collectors.joining(", ", " : ", ""))
                         .replaceFirst(" : $", "")
                 + permitted);
-        // a class that programs do not see gives its visible members to the public ones below it
+        // public classes inherit the visible members of a class that programs do not see
         for (Class<?> from = type; from != null && (from == type || !isVisible(from)); from = from.getSuperclass()) {
             Stream.of(from.getDeclaredFields(), from.getDeclaredMethods())
                     .flatMap(Arrays::stream)
@@ -78,7 +80,7 @@ final class Signatures {
             case Method method ->
                 method.getName() + parameters(method) + ": "
                         + (method.isDefault() ? "default " : "")
-                        // it does not matter which methods of a final class are final, synchronized or native
+                        // the modifiers synchronized and native do not matter to programs
                         + Modifier.toString(
                                 method.getModifiers() & ~(Modifier.SYNCHRONIZED | Modifier.NATIVE | Modifier.TRANSIENT))
                         + " " + variables(method)
@@ -115,7 +117,7 @@ final class Signatures {
                 .replaceFirst(" throws $", "");
     }
 
-    /** Omits the packages that every source file imports or that annotations have. */
+    /** Omits the package that every source file imports, and the packages of annotations. */
     private static String plain(String type) {
         return type.replace('$', '.')
                 .replace("@org.jspecify.annotations.Nullable()", "@Nullable")

@@ -16,8 +16,8 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * Every Java block of the README and the docs compiles, as a user of the module would compile it, and every relative link
- * leads somewhere. A block is a whole file, or statements with their imports.
+ * Every Java block of the README and the docs compiles like the code of a user of the module, and the target of every
+ * relative link exists. A block is a whole file, or statements with their imports.
  */
 @Execution(ExecutionMode.CONCURRENT)
 class SnippetTest {

@@ -17,7 +17,10 @@ import javax.tools.DiagnosticCollector;
 import javax.tools.JavaFileObject;
 import javax.tools.ToolProvider;
 
-/** Blocks of Java of a page: whole files, or statements with their imports. They are compiled as a user of the module would compile them. */
+/**
+ * Blocks of Java of a page, which are whole files, or statements with their imports. They are compiled like the code of
+ * a user of the module.
+ */
 final class Snippets {
     /** The class around statements, with the method {@code run}. */
     static final String STATEMENTS = "Statements";
@@ -63,11 +66,14 @@ final class Snippets {
         return found;
     }
 
-    /** Returns the errors of the compiler, which writes the classes to a folder, whose classes a snippet may use. */
+    /**
+     * Returns the errors of the compiler, which writes the classes to the folder {@code output}. A snippet may use the
+     * classes in this folder.
+     */
     static List<String> errors(Path output, String snippet) throws Exception {
         String name = name(snippet);
         DiagnosticCollector<JavaFileObject> found = new DiagnosticCollector<>();
-        // without a separate class path, javac would take this JVM's, where nothing is hidden
+        // without this class path, javac would use the class path of this JVM, where internal classes are visible
         String path = MODULE + File.pathSeparator + langchain4j();
         List<String> options = Stream.of(
                         "-d", output, "-cp", output, "-p", path, "--add-modules", "io.multihead,langchain4j.core")
@@ -92,7 +98,7 @@ final class Snippets {
                 .toURI());
     }
 
-    /** Statements as a file: the imports, and a method around the rest. */
+    /** Returns a file of statements: the imports, and a method around the other lines. */
     private static String wrap(String statements) {
         String imports =
                 statements.lines().filter(line -> line.startsWith("import ")).collect(Collectors.joining("\n"));

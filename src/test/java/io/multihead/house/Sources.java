@@ -32,12 +32,12 @@ final class Sources {
      */
     record Parsed(String name, String code, CompilationUnitTree unit, Trees trees) {}
 
-    /** Parses one file; a syntax error fails, since a tree with errors hides methods. */
+    /** Parses one file. A syntax error is a failure, since a tree with errors hides methods. */
     static Parsed parse(String name, String code) {
         return parse(List.of(name), List.of(code)).getFirst();
     }
 
-    /** Parses all files with one compiler, since each new one takes several milliseconds to start. */
+    /** Parses all files with one compiler, since each new compiler takes several milliseconds to start. */
     private static List<Parsed> parse(List<String> names, List<String> codes) {
         DiagnosticCollector<JavaFileObject> found = new DiagnosticCollector<>();
         List<JavaFileObject> files = IntStream.range(0, names.size())
@@ -62,7 +62,7 @@ final class Sources {
         }
     }
 
-    /** Every Java file below a directory; none if the directory does not exist. */
+    /** Returns every Java file below a directory, and none if the directory does not exist. */
     static List<Parsed> below(Path directory) {
         if (!Files.isDirectory(directory)) {
             return List.of();

@@ -14,7 +14,10 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** JUnit and jqwik each read only their own tags: a class with tests of both kinds needs both, else runs by tag omit one kind. */
+/**
+ * JUnit and jqwik each read only their own tags. A class with tests of both kinds needs both tags, otherwise runs by
+ * tag omit one kind.
+ */
 class TagsTest {
     private static final Pattern TAG = Pattern.compile(
             "^ *@((?:net\\.jqwik|org\\.junit\\.jupiter)\\.api\\.)?Tag\\(\"(\\w+)\"\\)", Pattern.MULTILINE);
@@ -67,7 +70,7 @@ class TagsTest {
         return missing;
     }
 
-    /** Returns the tags of a package, which is written before them, or imported. */
+    /** Returns the tags of a package, which is written before the tag or imported. */
     private static Set<String> tags(String code, String from) {
         Set<String> tags = new TreeSet<>();
         for (Matcher tag = TAG.matcher(code); tag.find(); ) {

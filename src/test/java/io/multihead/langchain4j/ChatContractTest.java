@@ -46,7 +46,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** langchain4j's contract: handlers as in its own {@code AbstractStreamingChatModelIT}, exceptions, listeners, seeds, memories. */
+/**
+ * langchain4j's contract for handlers, as in its {@code AbstractStreamingChatModelIT}, and for exceptions, listeners,
+ * seeds and memories.
+ */
 class ChatContractTest {
     private static final List<ChatMessage> CHAT = List.of(UserMessage.from("Hi"));
 
@@ -170,7 +173,7 @@ class ChatContractTest {
         assertEquals(List.of("request 1", "response tiny.gguf", "error of the user's"), told);
     }
 
-    /** The exception is the handler's own, and reaches it although no other event does after a cancellation. */
+    /** After a cancellation, the handler receives the exception that it threw, and no other event. */
     @Test
     void aHandlerThatCancelsAndThrowsIsToldOfThat() {
         RuntimeException thrown = new IllegalStateException("of the user's");
@@ -271,7 +274,7 @@ class ChatContractTest {
         }
     }
 
-    /** Histories that a memory of the newest messages and failed calls leave. */
+    /** Such histories result from a memory of the newest messages, and from failed calls. */
     @Test
     void messagesInAnyOrderHaveAnAnswer() {
         UserMessage question = UserMessage.from("Hi");
@@ -287,7 +290,10 @@ class ChatContractTest {
         }
     }
 
-    /** With a penalty that no logit outweighs, no token of the answer comes twice, though the question's may come. */
+    /**
+     * With a penalty that is larger than any logit, no token is repeated within the answer. Tokens of the question may
+     * occur.
+     */
     @Test
     void penaltiesCountTheAnswerAlone() {
         try (MultiheadChatModel longer = builder()
@@ -300,7 +306,7 @@ class ChatContractTest {
                     .aiMessage()
                     .text();
             assertNotEquals(none.aiMessage().text(), presence);
-            String whole = presence.replace("\ufffd", ""); // of bytes that are no characters
+            String whole = presence.replace("\ufffd", ""); // replacement characters stand for bytes that are not text
             assertEquals(
                     whole.codePoints().count(), whole.codePoints().distinct().count(), presence);
             ChatRequest.Builder frequent = ChatRequest.builder().messages(question);
@@ -309,7 +315,7 @@ class ChatContractTest {
                     longer.chat(frequent.frequencyPenalty(1e6).build())
                             .aiMessage()
                             .text());
-            // the first token of an answer has no tokens before it that count
+            // no penalty applies to the first token of an answer
             ChatRequest.Builder first = ChatRequest.builder().messages(question).maxOutputTokens(1);
             assertEquals(
                     longer.chat(first.build()).aiMessage(),
@@ -345,7 +351,7 @@ class ChatContractTest {
         }
     }
 
-    /** Asks for an answer, and for others while it comes; returns whether it was complete. */
+    /** Requests an answer, and further answers during the first one. Returns whether the first answer was complete. */
     private static boolean ask(MultiheadChatModel model, int depth, List<Throwable> thrown) {
         Handler handler = new Handler() {
             @Override

@@ -15,7 +15,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Each builder names a model that is not there, or the file that its folder lacks, with the command that downloads it. */
+/**
+ * The error of each builder names the missing model, or the file that its folder lacks, and the command that downloads
+ * it.
+ */
 class MissingModelTest {
     @TempDir
     Path folder;

@@ -55,8 +55,8 @@ class MultiheadChatModelTest {
                     + " + '\\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
     /**
-     * {@code <|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n}, a byte a token; each text begins with the mark of a space, which has
-     * three bytes.
+     * {@code <|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n}, with one token per byte. Each text begins with
+     * the mark of a space, which has three bytes.
      */
     private static final int PROMPT_TOKENS = 1 + (3 + 7) + 1 + (3 + 1) + 1 + (3 + 10);
 
@@ -154,7 +154,10 @@ class MultiheadChatModelTest {
         assertEquals(plain, own.aiMessage().text());
     }
 
-    /** A provider's own parameters, which langchain4j drops when it merges them with a model's. */
+    /**
+     * Parameters of a provider's class. langchain4j drops this class when it merges the parameters with a model's
+     * parameters.
+     */
     private static final class OfProvider extends DefaultChatRequestParameters {
         OfProvider() {
             super(DefaultChatRequestParameters.builder().maxOutputTokens(3));
@@ -174,14 +177,14 @@ class MultiheadChatModelTest {
                 (proxy, method, arguments) -> method.invoke(plain, arguments));
         assertRefused("parameters: " + other.getClass().getName(), request -> request.parameters(other));
         assertEquals(3, chat(request -> request.parameters(plain)).tokenUsage().outputTokenCount());
-        // a stream is told of it as of any failure
+        // a stream's handler receives this failure like any other failure
         Throwable[] failure = new Throwable[1];
         MultiheadStreamingChatModel.of(model)
                 .chat(
                         ChatRequest.builder().messages(CHAT).parameters(other).build(),
                         failing(error -> failure[0] = error));
         assertTrue(failure[0].getMessage().startsWith("parameters: "), failure[0].getMessage());
-        // without the merge
+        // this call skips langchain4j's merge of parameters
         ChatRequest direct = ChatRequest.builder()
                 .messages(CHAT)
                 .parameters(new OfProvider())
@@ -220,7 +223,7 @@ class MultiheadChatModelTest {
                 CustomMessage.from(Map.of("a", "b")));
     }
 
-    /** langchain4j keeps them for memories and sends them to no model. */
+    /** langchain4j keeps attributes for memories and sends them to no model. */
     @Test
     void attributesOfMessagesAreNoPartOfAPrompt() {
         UserMessage user = UserMessage.builder()
@@ -281,7 +284,7 @@ class MultiheadChatModelTest {
         MultiheadStreamingChatModel streaming = MultiheadStreamingChatModel.of(model);
         streaming.chat(ChatRequest.builder().messages(CHAT).build(), cancelling(heard, StreamingHandle::cancel));
         assertEquals(1, heard.size());
-        // the model answers as before
+        // the model answers the next request completely
         StringBuilder streamed = new StringBuilder();
         ChatResponse[] complete = new ChatResponse[1];
         streaming.chat(ChatRequest.builder().messages(CHAT).build(), handler(streamed, complete));
@@ -289,7 +292,7 @@ class MultiheadChatModelTest {
         assertEquals(complete[0].aiMessage().text(), streamed.toString());
     }
 
-    /** The executor cancels while the next token is computed, as another thread may. */
+    /** The executor cancels the stream while the next token is computed. Another thread could do the same. */
     @Test
     void aStreamThatIsCancelledWhileATokenIsComputedDeliversNothingMore() {
         List<String> heard = new ArrayList<>();

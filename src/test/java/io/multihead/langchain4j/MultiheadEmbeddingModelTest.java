@@ -26,7 +26,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The adapter to langchain4j on MiniLM's own jar: prompts, token counts, options and errors. */
+/** The adapter to langchain4j with the model in MiniLM's jar: prompts, token counts, options and errors. */
 class MultiheadEmbeddingModelTest {
     private static final Compute CPU = Compute.serial();
     private static final MultiheadEmbeddingModel MODEL = MultiheadEmbeddingModel.allMiniLmL6V2()
@@ -119,7 +119,7 @@ class MultiheadEmbeddingModelTest {
         assertEquals("model: neither directory, packed file nor resources; expected one of them", neither.getMessage());
     }
 
-    /** Found in review: the name was a dot. */
+    /** Found in review: the name was a dot if the path ended with a dot. */
     @Test
     void theNameIsThatOfTheFolder(@TempDir Path folder) throws IOException {
         Path tiny = TinyModel.write(folder.resolve("tiny"));
@@ -149,7 +149,10 @@ class MultiheadEmbeddingModelTest {
         }
     }
 
-    /** The file holds the encoder; prefixes and the name are the builder's, whose resources are not read. */
+    /**
+     * The encoder comes from the file. Prefixes and the name come from the builder. The builder's resources are not
+     * read.
+     */
     @Test
     void aPackedFileTakesThePlaceOfResources(@TempDir Path folder) throws IOException {
         Path file = folder.resolve("packed");
@@ -173,7 +176,7 @@ class MultiheadEmbeddingModelTest {
         }
     }
 
-    /** langchain4j's segments may not be blank, but requests may have any text. */
+    /** langchain4j's segments must not be blank, but requests may have any text. */
     @Test
     void anEmptyTextHasAVectorForRequests() {
         assertThrows(IllegalArgumentException.class, () -> MODEL.embed(""));
@@ -182,7 +185,7 @@ class MultiheadEmbeddingModelTest {
         assertArrayEquals(MODEL.encoder().embed(""), vector(response));
     }
 
-    /** Found by a user: the number of bytes of a header was all that the message said. */
+    /** Found by a user: the message stated only the number of bytes of a header. */
     @Test
     void aPackedFileThatIsATextIsNamed(@TempDir Path folder) throws IOException {
         Path file = java.nio.file.Files.writeString(folder.resolve("pom.xml"), "<?xml version=\"1.0\"?>");

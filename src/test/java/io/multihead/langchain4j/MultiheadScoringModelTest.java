@@ -60,7 +60,7 @@ class MultiheadScoringModelTest {
                 assertEquals(9, model.reranker().maxTokens());
                 assertEquals(ScoreActivation.IDENTITY, model.reranker().activation());
             }
-            Reranker.load(cpu, folder).close(); // the caller's threads are open still
+            Reranker.load(cpu, folder).close(); // the caller's Compute is still open
         }
     }
 

@@ -21,13 +21,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The adapter with langchain4j's core before 1.18, as a class loader shows it: without requests and responses, and with the interface of
- * that version. {@code src/it/langchain4j} runs it with the older jars themselves.
+ * The adapter with langchain4j's core before 1.18. A class loader hides requests and responses, and loads the interface
+ * of that version. {@code src/it/langchain4j} runs the adapter with the older jars.
  */
 class OlderCoreTest {
     private static final String INTERFACE = "dev.langchain4j.model.embedding.EmbeddingModel";
 
-    /** As of 1.0, whose other methods call this one. */
+    /** The interface of version 1.0. Its other methods call this method. */
     private static final String OLDER = """
             package dev.langchain4j.model.embedding;
 
@@ -88,7 +88,7 @@ class OlderCoreTest {
         }
     }
 
-    /** A user of the adapter; returns vectors of a segment, of a text, and the number of tokens. */
+    /** A user of the adapter. It returns the vector of a segment, the vector of a text, and the number of tokens. */
     public static final class User implements Function<Path, float[][]> {
         @Override
         public float[][] apply(Path model) {
@@ -117,7 +117,7 @@ class OlderCoreTest {
                 .run(null, null, null, "-proc:none", "-cp", core, "-d", folder.toString(), source.toString());
         assertEquals(0, failed);
         Class<?> user = new OlderCore(folder, missing).loadClass(User.class.getName());
-        @SuppressWarnings("unchecked") // the function that this class is
+        @SuppressWarnings("unchecked") // the class implements this type
         Function<Path, float[][]> function =
                 (Function<Path, float[][]>) user.getConstructor().newInstance();
         return function.apply(TinyModel.write(folder.resolve("model")));

@@ -38,7 +38,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Answers in JSON of a model with random weights, which has not learned JSON, checked with an independent validator. */
+/** An independent validator checks answers in JSON of a model with random weights, which has not learned JSON. */
 class ResponseFormatTest {
     private static final int ANSWERS = 12;
 

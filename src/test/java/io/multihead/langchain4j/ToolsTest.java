@@ -55,7 +55,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Tools and thoughts, with a model of random weights whose answers are written for it, or which has to call by the grammar. */
+/** Tools and thoughts. The model has random weights. A constraint sets its answers, or a grammar requires a call. */
 class ToolsTest {
     private static final ToolSpecification PAINT = ToolSpecification.builder()
             .name("paint")
@@ -77,7 +77,7 @@ class ToolsTest {
     private static final UserMessage QUESTION = UserMessage.from("Hi");
     private static final String RED = "{\"colour\": \"red\"}";
     private static final String BLUE = "{\"coats\": 2, \"colour\": \"blue\"}";
-    /** In the order of the schema, as grammars have properties. */
+    /** The arguments in the schema's order of properties, which a grammar requires. */
     private static final String ORDERED = "{\"colour\": \"blue\", \"coats\": 2}";
 
     private static final String CALLS = "<think>\nPaint.\n</think>\n\nSee:\n" + call(RED) + "\n" + call(BLUE);
@@ -110,7 +110,7 @@ class ToolsTest {
                 .generation(options);
     }
 
-    /** Returns options of which each answer is the next of some texts. */
+    /** Returns options with a constraint that sets each answer to the next of the given texts. */
     private static GenerationOptions writing(String... answers) {
         AtomicInteger next = new AtomicInteger();
         TokenConstraint constraint = vocabulary -> {
@@ -160,7 +160,7 @@ class ToolsTest {
         }
     }
 
-    /** Returns the tokens of the chat above as the library's own session has it. */
+    /** Returns the number of tokens of the chat above in a session of the library. */
     private static int tokens(MultiheadChatModel model, List<ToolExecutionRequest> requests, String thought) {
         List<ToolCall> calls = requests.stream()
                 .map(each -> new ToolCall(each.id(), each.name(), each.arguments()))
@@ -212,7 +212,7 @@ class ToolsTest {
                 .templateVariable("tools", 1));
     }
 
-    /** Records its events, in their order. */
+    /** Records events in their order. */
     private static final class Events implements StreamingChatResponseHandler {
         final List<String> kinds = new ArrayList<>();
         final StringBuilder text = new StringBuilder();
@@ -322,7 +322,7 @@ class ToolsTest {
         }
     }
 
-    /** The model is made to write a call; the grammar of strict tools allows it if it is valid. */
+    /** A constraint makes the model write a call. The grammar of strict tools allows valid calls only. */
     @Test
     void strictToolsAllowValidCallsAlone() {
         try (MultiheadChatModel strict =
@@ -344,7 +344,7 @@ class ToolsTest {
         }
     }
 
-    /** Of random weights, alone and at once. */
+    /** The model has random weights. Requests are answered one by one and concurrently. */
     @Test
     void aRequiredCallIsValidByItsSchema() throws Exception {
         var validator = SchemaRegistry.withDefaultDialect(SpecificationVersion.DRAFT_2020_12)
@@ -389,7 +389,7 @@ class ToolsTest {
                         .build()));
     }
 
-    /** An answer in JSON, or calls. */
+    /** The model answers in JSON, or with calls. */
     @Test
     void aFormatOfResponsesAllowsCalls() {
         JsonObjectSchema schema = JsonObjectSchema.builder()

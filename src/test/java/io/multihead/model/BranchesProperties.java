@@ -28,8 +28,8 @@ import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
 /**
- * A feed-forward network in addition to experts, each with its norms, as in Gemma 4, compared with plain loops; the same bits for a row in
- * any call.
+ * A feed-forward network in addition to experts, each with its norms, as in Gemma 4, is compared with plain loops. A
+ * row has the same bits in any call.
  */
 @Tag("lanes")
 class BranchesProperties {
@@ -41,7 +41,7 @@ class BranchesProperties {
     private static final int EXPERTS = 5;
     private static final double EPSILON = 0.1;
 
-    /** Both branches, some norms absent, and the same by the specification. */
+    /** Both branches, with some norms absent, and their specification. */
     private static final class Case {
         final SplittableRandom random;
         final Branches part;
@@ -57,7 +57,7 @@ class BranchesProperties {
         private final List<ReferenceTransformer.FeedForward> experts = new ArrayList<>();
         private final float[] scales;
 
-        /** A norm and its specification, or neither. */
+        /** An optional norm and its specification. */
         private static final class Norms {
             Norm norm;
             ReferenceTransformer.Norm reference;
@@ -118,7 +118,7 @@ class BranchesProperties {
             return values;
         }
 
-        /** Returns rows whose choice of experts rounding cannot change. */
+        /** Returns rows for which rounding cannot change the choice of experts. */
         Tensor rows(int count) {
             float[] all = new float[count * DIM];
             for (int row = 0; row < count; row++) {
@@ -147,7 +147,8 @@ class BranchesProperties {
             Bounded mixed = null;
             for (int expert = 0; expert < EXPERTS; expert++) {
                 if (factors[expert] > 0) {
-                    // of two scores: the slope by the difference of their logits is at most the factor
+                    // a factor is a softmax of two scores: its slope by the difference of their logits is at most the
+                    // factor itself
                     double error = factors[expert] * (2 * all.error() + 4 * U);
                     double scale = scaled ? scales[expert] : 1;
                     Bounded own = of(experts.get(expert), read).times(factors[expert] * scale, error * Math.abs(scale));

@@ -29,7 +29,10 @@ import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 
-/** Experts compared with their specification; the same bits for a row in any call; the choice of experts, including ties. */
+/**
+ * Experts are compared with their specification, and so is the choice of experts, including ties. A row has the same
+ * bits in any call.
+ */
 @org.junit.jupiter.api.Tag("lanes")
 @Tag("lanes")
 class ExpertsProperties {
@@ -37,7 +40,7 @@ class ExpertsProperties {
     private static final Compute THREADS = Compute.threads(3);
     private static final double U = 0x1p-24;
 
-    /** Experts of random kinds, and their specification with the same weights, as the packed ones hold them. */
+    /** Experts of random kinds, and their specification with the values of the packed weights. */
     private static final class Case {
         final SplittableRandom random;
         final int dim;
@@ -62,7 +65,7 @@ class ExpertsProperties {
             int count = 1 + random.nextInt(9);
             int used = 1 + random.nextInt(Math.min(3, count));
             PackedLinear[] logits = {null};
-            // logits of a spread of about one, so that choices are clear
+            // logits have a spread of about one, so that choices are clear
             ReferenceTransformer.Linear router = linear(count, dim, WeightFormat.F32, logits);
             List<FeedForward> parts = new ArrayList<>();
             List<ReferenceTransformer.FeedForward> references = new ArrayList<>();
@@ -172,8 +175,9 @@ class ExpertsProperties {
     }
 
     /**
-     * Three products of at most 256 terms, an activation, and a factor that depends on the difference of two logits, which are products; each
-     * rounding is relative to numbers of the size of the largest. A sum has the rows of three experts and a shared one.
+     * Three products of at most 256 terms, an activation, and a factor that depends on the difference of two logits,
+     * which are products. Each rounding is relative to the largest number. A sum has the rows of three experts and a
+     * shared expert.
      */
     private static final int ROUNDINGS = (3 + 2) * 257 + 20;
 
@@ -190,7 +194,10 @@ class ExpertsProperties {
         }
     }
 
-    /** Returns the rows whose choice rounding cannot change, and at least one: the first, turned until it is. */
+    /**
+     * Returns the rows for which rounding cannot change the choice of experts. If there is none, returns the first row,
+     * changed until its choice is clear.
+     */
     private static Tensor clear(Case c, Tensor x) {
         double least = 257 * U * 100;
         List<Tensor> rows = new ArrayList<>();
@@ -237,14 +244,14 @@ class ExpertsProperties {
         }
     }
 
-    /** Logits of few values, so that most choices have ties. */
+    /** With ties, logits have few distinct values, so that most choices have ties. */
     @Property(tries = 500, edgeCases = EdgeCasesMode.NONE)
     void theChoiceIsThatOfTheSpecification(
             @ForAll long seed, @ForAll @IntRange(min = 1, max = 30) int count, @ForAll boolean ties) {
         SplittableRandom random = new SplittableRandom(seed);
         int used = 1 + random.nextInt(count);
         ReferenceExperts.Rule drawn = rule(random, count, used);
-        // with a bias, the order is an order of sums, which round: it is compared without ties
+        // a bias makes the order an order of rounded sums, which is compared without ties only
         ReferenceExperts.Rule rule = ties
                 ? new ReferenceExperts.Rule(used, drawn.sigmoid(), drawn.normalized(), drawn.scale(), null)
                 : drawn;
@@ -261,7 +268,7 @@ class ExpertsProperties {
         for (int expert = 0; expert < count; expert++) {
             if (expected[expert] != 0) {
                 assertEquals(expert, ids[place], rule + " " + Arrays.toString(logits));
-                // one rounding to f32, and the roundings in double
+                // one rounding to f32, and smaller roundings in double
                 assertEquals(expected[expert], factors[place], 1.01 * U * expected[expert]);
                 place++;
             }

@@ -19,7 +19,10 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
-/** Linear attention compared with its specification, and in any division into calls, batches and threads. */
+/**
+ * Linear attention is compared with its specification, and has the same bits in any division into calls, batches and
+ * threads.
+ */
 @Tag("lanes")
 class GatedLinearAttentionProperties {
     private static final Compute SERIAL = Compute.serial();
@@ -47,7 +50,7 @@ class GatedLinearAttentionProperties {
         }
     }
 
-    /** The bound sees which key head a value head reads. */
+    /** The comparison detects a wrong order of the key heads that value heads read. */
     @Example
     void theComparisonSeesTheOrderOfHeads() {
         LinearAttentionCase c = new LinearAttentionCase(new LinearHeads(2, 4, 16, 16, true), 48, 4, 1);

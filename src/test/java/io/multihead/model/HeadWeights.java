@@ -2,11 +2,11 @@ package io.multihead.model;
 
 import io.multihead.reference.ReferenceTransformer;
 
-/** Changes of the specification's weights by heads. */
+/** Changes the weights of heads in the specification. */
 final class HeadWeights {
     private HeadWeights() {}
 
-    /** Returns attention whose output projection reads each head's part times a factor. */
+    /** Returns attention with an output projection that multiplies the output of each head by a factor. */
     static ReferenceTransformer.Part weighted(ReferenceTransformer.Part part, float... factors) {
         if (part instanceof ReferenceTransformer.GatedAttention gated) {
             ReferenceTransformer.Part inner = weighted(gated.attention(), factors);
@@ -25,9 +25,9 @@ final class HeadWeights {
     }
 
     /**
-     * Returns half of a projection whose heads have two parts, one behind the other.
+     * Returns half of a projection with two consecutive parts for each head.
      *
-     * @param from 0 for the first one of each head, headDim for the second
+     * @param from 0 for the first part of each head, headDim for the second
      */
     static ReferenceTransformer.Linear half(ReferenceTransformer.Linear of, int headDim, int from) {
         double[] weight = new double[of.weight().length / 2];

@@ -5,10 +5,10 @@ import io.multihead.support.Bounded;
 import java.util.Arrays;
 
 /**
- * The error of f32 arithmetic in linear attention: the formulas of {@link ReferenceLinearAttention}, with running error bounds. The state
- * of a token is bounded by columns, in the Euclidean norm: a step multiplies the error of a column with {@code a (I - b k k^T)}, whose norm
- * is at most a, as b is at most 1 and the length of k is at most 1, and adds the error of its own operations. So errors add up over tokens,
- * and do not grow.
+ * The error of f32 arithmetic in linear attention: the formulas of {@link ReferenceLinearAttention} with running error
+ * bounds. The error of each column of the state is bounded in the Euclidean norm. A step multiplies the error of a
+ * column by {@code a (I - b k k^T)} and adds the error of its operations. The norm of this matrix is at most a, since b
+ * and the length of k are at most 1. Therefore errors add up over tokens, but are not amplified.
  */
 final class LinearAttentionBound {
     private static final double U = 0x1p-24;
@@ -61,7 +61,7 @@ final class LinearAttentionBound {
         double[] off = new double[valueDim];
         double[] root = filled(keyDim, 1 / Math.sqrt(keyDim));
         for (int token = 0; token < contexts.length; token++) {
-            // a row divided by its length is one divided by the root of its mean square, times 1 / sqrt(keyDim)
+            // a row divided by its length equals the row divided by the root of its mean square, times 1 / sqrt(keyDim)
             Bounded q = mixed[token].slice(query, keyDim).rms(filled(keyDim, 1.0 / keyDim), EPSILON / keyDim);
             Bounded k = mixed[token].slice(heads.keyWidth() + query, keyDim).rms(root, EPSILON / keyDim);
             Bounded v = mixed[token].slice(2 * heads.keyWidth() + head * valueDim, valueDim);
@@ -105,7 +105,7 @@ final class LinearAttentionBound {
 
     /** One token of one head. */
     private record Step(Bounded q, Bounded k, Bounded rate, Bounded decay) {
-        /** Updates a column, and returns how far it may be off, if it was off by so much. */
+        /** Updates a column, and returns the bound of its error if the error was at most {@code off} before. */
         double update(double[] column, double off, double value, double valueError) {
             double a = decay.values()[0];
             double b = rate.values()[0];

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.SplittableRandom;
 import java.util.stream.Stream;
 
-/** Linear attention with random weights, as a part and by the specification. */
+/** Linear attention with random weights, as a part and as a specification. */
 final class LinearAttentionCase {
     private static final double EPSILON = 1e-5;
 

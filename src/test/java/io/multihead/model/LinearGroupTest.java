@@ -18,7 +18,10 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Layers with one input have the same bits as separate layers, in any formats, next to each other in one buffer. */
+/**
+ * A group of layers with one input has the same bits as separate layers, for any formats, and writes all outputs to one
+ * buffer.
+ */
 class LinearGroupTest {
     private static final int INPUTS = 70;
     private static final int ROWS = 7;
@@ -63,7 +66,7 @@ class LinearGroupTest {
         double[] expected = Numbers.of(product);
         double[] actual = Numbers.of(sum);
         for (int i = 0; i < expected.length; i++) {
-            // sum and bias round in another order: twice, of numbers below 16
+            // sum and bias are added in another order: two roundings in each order, of numbers below 16
             assertEquals(expected[i] + 2, actual[i], 4 * 16 * 0x1p-24);
         }
     }

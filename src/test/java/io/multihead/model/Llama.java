@@ -6,7 +6,7 @@ import io.multihead.tensor.Tensor;
 import java.util.List;
 import java.util.function.Function;
 
-/** The stack, and an engine's loop around it. */
+/** The blocks of a model, and the loop that generates tokens. */
 public class Llama {
     static Transformer model(Function<String, Tensor> weights, List<Block> blocks) {
         return Transformer.of(EmbeddingTables.of(weights.apply("model.embed_tokens.weight")), blocks)

@@ -27,7 +27,10 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** The decoder of docs/inference.md and the parts of docs/parts.md, word by word, compared with its specification. */
+/**
+ * The decoder of docs/inference.md and the parts of docs/parts.md, in the words of these pages, are compared with the
+ * specification.
+ */
 @Tag("lanes")
 class LlamaTest {
     private static final int DIM = 64;
@@ -36,10 +39,13 @@ class LlamaTest {
     private static final int INNER = 96;
     private static final int WORDS = 50;
     private static final int LAYERS = 2;
-    /** As of {@code TransformerProperties}: products of up to 96 terms, norms of 64, and a tenth of the values' size is their error's. */
+    /**
+     * The bound of {@code TransformerProperties}, here with products of up to 96 terms and norms of 64. The error of
+     * values is at most a tenth of their size.
+     */
     private static final double MOST = (LAYERS + 1) * 900 * 0x1p-24;
 
-    /** Of the logits of 30 tokens. */
+    /** The hash of the logits of 30 tokens. */
     private static final int HASH = -609451985;
 
     private final Map<String, Tensor> weights = new HashMap<>();
@@ -144,7 +150,7 @@ class LlamaTest {
         assertArrayEquals(atOnce, oneByOne);
     }
 
-    /** One hash at every lane width, with and without vectors, on any machine. */
+    /** The hash is the same at every lane width, with and without vectors, on any machine. */
     @Test
     void bitsAreThoseOfEveryLaneWidth() {
         int[] ids = IntStream.range(0, 30).map(i -> i * 7 % WORDS).toArray();

@@ -4,7 +4,7 @@ import io.multihead.reference.ReferenceMamba2;
 import io.multihead.support.Bounded;
 import java.util.Arrays;
 
-/** The formulas of {@link ReferenceMamba2}, with running bounds of the errors of f32 arithmetic. */
+/** The formulas of {@link ReferenceMamba2} with running error bounds of f32 arithmetic. */
 final class Mamba2Bound {
     private static final double U = 0x1p-24;
 

@@ -8,7 +8,7 @@ import java.util.Arrays;
 import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 
-/** Mamba-2 with random weights, as a part and by the specification. */
+/** Mamba-2 with random weights, as a part and as a specification. */
 final class Mamba2Case {
     private static final double EPSILON = 1e-5;
 

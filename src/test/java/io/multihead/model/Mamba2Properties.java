@@ -19,7 +19,9 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
-/** Mamba-2 compared with its specification, and in any division into calls, batches and threads. */
+/**
+ * Mamba-2 is compared with its specification, and has the same bits in any division into calls, batches and threads.
+ */
 @Tag("lanes")
 class Mamba2Properties {
     private static final Compute SERIAL = Compute.serial();
@@ -51,7 +53,7 @@ class Mamba2Properties {
         }
     }
 
-    /** The bound sees each number of a head, and the parts of the norm. */
+    /** The comparison detects an error in each number of a head, and in the parts of the norm. */
     @Example
     void theComparisonSeesTheNumbersOfHeads() {
         Mamba2Case c = new Mamba2Case(new Mamba2Heads(4, 16, 2, 16), DIM, 4, 2, 1);

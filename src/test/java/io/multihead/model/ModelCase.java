@@ -17,9 +17,9 @@ import java.util.List;
 import java.util.SplittableRandom;
 import java.util.function.DoubleUnaryOperator;
 
-/** A small model with random weights and options: made of parts, and its specification. */
+/** A small model of parts with random weights and options, and its specification. */
 final class ModelCase {
-    /** Where the norms of a block are. */
+    /** The positions of the norms in a block. */
     enum Arrangement {
         PRE,
         POST,
@@ -29,7 +29,7 @@ final class ModelCase {
         PARALLEL_WITH_TWO_NORMS
     }
 
-    /** How rows are normalized. */
+    /** The kind of normalization of rows. */
     enum NormKind {
         RMS,
         RMS_OF_ONE_PLUS,
@@ -72,7 +72,7 @@ final class ModelCase {
             boolean tables,
             boolean concatenated,
             Routing routing) {
-        /** A Llama. */
+        /** Returns the options of a Llama. */
         static Options llama(int headDim) {
             return new Options(
                     Arrangement.PRE,
@@ -103,7 +103,7 @@ final class ModelCase {
     final Options options;
     final Transformer model;
     final ReferenceTransformer reference;
-    /** How far the specification was from choosing other experts. */
+    /** The smallest margin by which the specification preferred a chosen expert to another expert. */
     double margin = Double.POSITIVE_INFINITY;
 
     private final SplittableRandom random;
@@ -130,7 +130,7 @@ final class ModelCase {
                 embeddings.reference, specified, norm.reference, head.reference, options.softCap ? CAP : 0);
     }
 
-    /** Draws shape and options. */
+    /** Returns a case with random shape and options. */
     static ModelCase random(long seed) {
         SplittableRandom random = new SplittableRandom(seed);
         int keyValueHeads = 1 + random.nextInt(2);
@@ -359,7 +359,7 @@ final class ModelCase {
 
     private BothAttentions attention(int layer) {
         int headDim = shape.headDim;
-        // with gates in each other layer, which a norm of all heads as one row excludes
+        // every second layer has gates, except with a norm of all heads as one row, which excludes gates
         boolean gated = options.scales && layer % 2 == 1 && options.headNorm != HeadNorm.ROW;
         BothLinears query = linear(shape.heads * headDim * (gated ? 2 : 1), shape.dim, 1, 1);
         BothLinears key = linear(shape.keyValueHeads * headDim, shape.dim, 1, 1);
@@ -436,7 +436,7 @@ final class ModelCase {
         Router router = Router.of(logits.part, 2);
         router = sigmoid ? router.withSigmoid().withScale(1.5).withSelectionBias(Tensor.of(bias)) : router;
         router = router.withNormalized(options.routing != Routing.SOFTMAX_OF_ALL);
-        // the last one is shared by all tokens where the choice is by sigmoid
+        // with a choice by sigmoid, all tokens share the last expert
         ReferenceExperts experts = new ReferenceExperts(
                 logits.reference,
                 new ReferenceExperts.Rule(

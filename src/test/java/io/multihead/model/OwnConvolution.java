@@ -4,7 +4,7 @@ import io.multihead.compute.Compute;
 import io.multihead.tensor.Tensor;
 import java.util.List;
 
-/** A causal convolution over two tokens or more, each element alone: a part of a user's, with the last inputs as its state. */
+/** A user's part: a causal convolution of each element over two or more tokens. Its state is the last inputs. */
 public record OwnConvolution(float[]... taps) implements Part {
     @Override
     public int dim() {
@@ -23,7 +23,7 @@ public record OwnConvolution(float[]... taps) implements Part {
         float[] from = x.toArray();
         float[] to = adds ? y.toArray() : new float[from.length];
         for (int sequence = 0; sequence < batch.sequences(); sequence++) {
-            float[] last = states[sequence]; // the inputs of the tokens before, the last one first
+            float[] last = states[sequence]; // the inputs of earlier tokens, the latest first
             for (int token = batch.start(sequence); token < batch.start(sequence + 1); token++) {
                 for (int i = 0; i < dim(); i++) {
                     float sum = taps[0][i] * from[token * dim() + i];

@@ -24,7 +24,7 @@ import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** Heads of packed weights are kept as stored: bit for bit, the part of the weights of these heads. */
+/** A selection of heads of packed weights has the same bits as packed weights of these heads only. */
 class PackedHeadsTest {
     private static final Compute SERIAL = Compute.serial();
     private static final int DIM = 256;
@@ -39,7 +39,7 @@ class PackedHeadsTest {
 
     /** Matrices {@code [inputs, outputs]}, and the bias of the queries. */
     private record Weights(Tensor query, Tensor bias, Tensor key, Tensor value, Tensor output) {
-        /** Returns the parameters of some heads, and of the key/value heads that they read. */
+        /** Returns the parameters of some query heads and of the key/value heads that they share. */
         Weights of(int[] heads, int[] shared, int valueDim) {
             int[] queries = elements(heads, HEAD_DIM);
             return new Weights(
@@ -166,7 +166,10 @@ class PackedHeadsTest {
         }
     }
 
-    /** Four heads of 64 elements share the blocks of 256: they stay together, or the projection is widened. */
+    /**
+     * Four heads of 64 elements share a block of 256. A selection must keep such heads together, or widen the
+     * projection.
+     */
     @Test
     void headsThatAreNoWholeBlocksNeedAWideOutput() {
         int valueDim = 64;

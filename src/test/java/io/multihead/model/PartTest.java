@@ -42,7 +42,7 @@ class PartTest {
             linear(32, DIM),
             AttentionOptions.CAUSAL);
 
-    /** {@code factor x}, which any product, norm and softmax could be. */
+    /** Computes {@code factor x}, and stands for any product, norm or softmax. */
     private record Scaled(int dim, float factor) implements Part {
         @Override
         public void compute(Compute cpu, Tensor x, Tensor y, boolean adds, Buffers buffers) {
@@ -135,7 +135,10 @@ class PartTest {
         assertArrayEquals(key.toArray(), copy.toArray());
     }
 
-    /** A user's own part with attention, and a part around attention, have the same bits as the same arithmetic in our parts. */
+    /**
+     * A user's part next to attention, and a part around attention, have the same bits as the same arithmetic in the
+     * library's parts.
+     */
     @Test
     void aUsersPartStandsBesideOurs() {
         Block ours = Block.preNorm(norm, attention, norm, network);
@@ -157,7 +160,7 @@ class PartTest {
         assertArrayEquals(whole(model), byTokens(model));
     }
 
-    /** The parts of docs/parts.md. */
+    /** Checks the convolution of docs/parts.md. */
     @Test
     void theConvolutionOfThePageIsCausalAndOfEachSequenceAlone() {
         float[][] taps = {
@@ -216,7 +219,7 @@ class PartTest {
         }
         float[] actual = forward(all, x);
         for (int i = 0; i < expected.length; i++) {
-            // three factors and three sums, each rounded once
+            // three products and three sums, each rounded once
             assertEquals(expected[i], actual[i], 9 * 0x1p-24 * 30, "element " + i);
         }
     }

@@ -10,7 +10,7 @@ import java.util.SplittableRandom;
 final class RecurrentCalls {
     private RecurrentCalls() {}
 
-    /** Computes the tokens of one sequence at once. */
+    /** Computes all tokens of a sequence in one call. */
     static float[] whole(Compute cpu, Part part, Tensor x) {
         int tokens = (int) x.dim(0);
         TokenBatch batch = TokenBatch.of(tokens);
@@ -29,7 +29,7 @@ final class RecurrentCalls {
                 .toArray());
     }
 
-    /** Computes the same in calls of any size, some of them in a batch with another sequence. */
+    /** Computes the tokens of a sequence in calls of random sizes, some of them in a batch with another sequence. */
     static float[] divided(Compute cpu, Part part, Tensor x, SplittableRandom random) {
         int tokens = (int) x.dim(0);
         int dim = part.dim();

@@ -19,7 +19,10 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** Buffers and batches that two threads use simultaneously: an error names them for the second thread, the first gets the same bits. */
+/**
+ * Two threads use buffers or batches simultaneously. The second thread gets an error that names them, and the first
+ * thread gets the same bits as alone.
+ */
 class SharedBuffersTest {
     private static final Compute SERIAL = Compute.serial();
     private static final int TOKENS = 6;
@@ -56,7 +59,7 @@ class SharedBuffersTest {
             assertForeign(buffers::states);
             assertForeign(() -> model.outputs(SERIAL, new int[1], outputs, buffers));
         }
-        // a call of this thread makes the results the thread's own
+        // after a call of this thread, it may read the results
         assertArrayEquals(expected, states(model, buffers, batch(1)));
     }
 
@@ -75,7 +78,7 @@ class SharedBuffersTest {
         }
     }
 
-    /** Returns the number of calls that were not refused; each of them has the expected states. */
+    /** Returns the number of calls that were not refused. Each of these calls must return the expected states. */
     private static int right(Transformer model, Buffers buffers, int calls, int seed) {
         float[] expected = states(model, model.buffers(TOKENS), batch(seed));
         TokenBatch batch = batch(seed);
@@ -107,7 +110,7 @@ class SharedBuffersTest {
         assertTrue(message.matches("buffers: results of a call of thread \\d+; expected .*"), message);
     }
 
-    /** Returns the model with a first block whose attention waits, and changes no score. */
+    /** Returns the model with a first block in which attention waits and does not change scores. */
     private Transformer waiting(Transformer model) {
         Block first = model.blocks().get(0);
         SelfAttention part = first.attention();

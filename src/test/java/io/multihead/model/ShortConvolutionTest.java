@@ -18,12 +18,12 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Short convolutions compared with their specification, in any division into calls. */
+/** Short convolutions are compared with their specification, in any division into calls. */
 @Tag("lanes")
 @Tag("bits")
 class ShortConvolutionTest {
     private static final double U = 0x1p-24;
-    /** More channels than a task has, and no whole panels. */
+    /** More channels than a task has, and a number that is not a multiple of a panel. */
     private static final int DIM = 300;
 
     private static final int TOKENS = 23;
@@ -69,7 +69,7 @@ class ShortConvolutionTest {
                 try (Compute cpu = Compute.threads(threads)) {
                     float[] whole = forward(cpu, part, x);
                     for (int i = 0; i < expected.length; i++) {
-                        // sums of DIM terms of about 1, twice; products of three of them; taps
+                        // two sums of DIM terms of about 1, products of three such sums, and the taps
                         assertEquals(expected[i], whole[i], (2 * DIM + 2 * taps + 4) * U * 20, "element " + i);
                     }
                     assertArrayEquals(whole, divided(cpu, part, x));
@@ -89,7 +89,7 @@ class ShortConvolutionTest {
         return y.toArray();
     }
 
-    /** The same in chunks, alternating with another sequence. */
+    /** Computes the sequence in chunks that alternate with chunks of another sequence. */
     private static float[] divided(Compute cpu, ShortConvolution part, Tensor x) {
         SequenceCache cache = LayerCaches.paged(part.states(), CacheFormat.F32, 64, Arena.ofAuto());
         int first = cache.open();

@@ -24,7 +24,10 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
-/** Models of all options: compared with their specification, and with the same bits for any division of their tokens into calls. */
+/**
+ * Models with all options are compared with their specification, and have the same bits for any division of their
+ * tokens into calls.
+ */
 @Tag("lanes")
 class TransformerProperties {
     private static final Compute SERIAL = Compute.serial();
@@ -32,17 +35,20 @@ class TransformerProperties {
     private static final double U = 0x1p-24;
 
     /**
-     * A number passes five products of up to 120 terms in a block, a softmax, a rotation and up to six norms of as many terms; each rounding is
-     * relative to numbers of the size of the largest.
+     * The roundings of a block: five products of up to 120 terms, a softmax, a rotation and up to six norms of up to
+     * 120 terms. Each rounding is relative to the largest number.
      */
     private static final int ROUNDINGS = 5 * 120 + 3 * 120;
 
-    /** With experts there is one product more, of whose results two make a factor, and a sum of two rows. */
+    /** Experts add one product, a factor that is computed from two of its results, and a sum of two rows. */
     private static int roundings(ModelCase c) {
         return ROUNDINGS + (c.options.routing() == ModelCase.Routing.NONE ? 0 : 2 * 120 + 2);
     }
 
-    /** Omits cases in which rounding may change the choice of experts: each of two logits is off by at most the bound. */
+    /**
+     * Omits cases in which rounding may change the choice of experts. The error of each of two logits is at most the
+     * bound.
+     */
     private static void requireClearChoice(ModelCase c, double most) {
         Assume.that(c.margin > 2 * most);
     }
@@ -65,7 +71,10 @@ class TransformerProperties {
         }
     }
 
-    /** As of two texts in one sequence; each token's type counts, so that one row for all would differ by far. */
+    /**
+     * The types are the types of two texts in one sequence. The result depends on each token's type, so that one row
+     * for all tokens would differ by more than the bound.
+     */
     @Property(tries = 100, edgeCases = EdgeCasesMode.NONE)
     void statesAreThoseOfTheTypesOfTokens(@ForAll long seed, @ForAll @IntRange(min = 1, max = 20) int tokens) {
         ModelCase c = ModelCase.random(seed);
@@ -135,7 +144,7 @@ class TransformerProperties {
             this.number = number;
         }
 
-        /** Adds none, one or more of the remaining tokens; at least one of a sequence that is begun. */
+        /** Adds some of the remaining tokens. A sequence is begun only with at least one token. */
         void add(TokenBatch batch, SplittableRandom random) {
             int left = ids.length - done;
             if (left == 0) {
@@ -172,7 +181,10 @@ class TransformerProperties {
         assertArrayEquals(together[19], last[1]);
     }
 
-    /** Some heads of each layer alone, in any order, equal the whole model whose other heads contribute nothing. */
+    /**
+     * A model with some heads of each layer, in any order, equals the whole model with factors of 0 for the other
+     * heads.
+     */
     @Property(tries = 100, edgeCases = EdgeCasesMode.NONE)
     void fewerHeadsAreThoseOfTheSpecification(@ForAll long seed, @ForAll @IntRange(min = 1, max = 20) int tokens) {
         ModelCase c = ModelCase.random(seed);
@@ -214,7 +226,7 @@ class TransformerProperties {
         assertTrue(dropped == 0 || changed > 10 * most, c + ": " + dropped + " heads change no more than " + changed);
     }
 
-    /** Returns as many heads of each key/value head that stays, these in any order. */
+    /** Returns the same number of query heads for each of some key/value heads, in any order. */
     private static int[] someHeads(ModelCase.Shape shape, SplittableRandom random) {
         int group = shape.heads() / shape.keyValueHeads();
         int kept = 1 + random.nextInt(group);
@@ -231,7 +243,10 @@ class TransformerProperties {
         return all;
     }
 
-    /** From given states on: a model in two parts, each with a separate cache, a token at a time, has the same bits as the whole. */
+    /**
+     * The second part of a divided model starts from the states of the first part. Token by token, and with a separate
+     * cache for each part, it has the same bits as the whole model.
+     */
     @Property(tries = 50, edgeCases = EdgeCasesMode.NONE)
     void aModelInTwoPartsHasTheBitsOfTheWhole(
             @ForAll long seed, @ForAll @IntRange(min = 1, max = 20) int tokens, @ForAll boolean copied) {
@@ -254,7 +269,7 @@ class TransformerProperties {
         for (int token = 0; token < tokens; token++) {
             one(ofFirst, ids[token]);
             first.forward(SERIAL, ofFirst, buffers);
-            one(ofSecond, -1); // no row of any table: ids do not count
+            one(ofSecond, -1); // -1 is not a row of any table, since ids are not read
             second.forwardFrom(SERIAL, ofSecond, strided(buffers.states()), buffers);
             int dim = c.shape.dim();
             float[] row = Arrays.copyOfRange(expected, token * dim, (token + 1) * dim);
@@ -268,7 +283,7 @@ class TransformerProperties {
         batch.add(id);
     }
 
-    /** Returns a copy, as f64, column by column. */
+    /** Returns a copy in f64 and in column-major order. */
     private static Tensor strided(Tensor of) {
         Tensor transposed = Tensor.allocate(Arena.ofAuto(), DType.F64, Shape.of(of.dim(1), of.dim(0)));
         of.copyTo(transposed.permute(1, 0));

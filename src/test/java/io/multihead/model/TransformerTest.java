@@ -31,7 +31,10 @@ import java.util.SplittableRandom;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
 
-/** The errors of a model, its allocations, and that its comparison with the specification detects every option. */
+/**
+ * The errors and allocations of a model. A further test proves that the comparison with the specification detects each
+ * option.
+ */
 class TransformerTest {
     private static final Compute SERIAL = Compute.serial();
     private static final ModelCase.Shape SHAPE = new ModelCase.Shape(32, 4, 2, 16, 64, 2);
@@ -97,7 +100,7 @@ class TransformerTest {
                 routing);
     }
 
-    /** A specification without one of the options is farther off than the bound of the comparison, by far. */
+    /** A specification without one of the options differs by much more than the bound of the comparison. */
     @Test
     void theComparisonSeesEveryOption() {
         ModelCase c = new ModelCase(SHAPE, everything(ModelCase.Arrangement.SANDWICH, ModelCase.Routing.NONE), 3);
@@ -162,7 +165,7 @@ class TransformerTest {
         assertTrue(most > 1e-2, what + ": " + most);
     }
 
-    /** A factor of a head is one of the columns of the output projection that read it. */
+    /** A head factor multiplies the columns of the output projection that read the head. */
     @Test
     void headsMayBeDropped() {
         float[] factors = {1, 0, -0.5f, 1};
@@ -322,7 +325,7 @@ class TransformerTest {
         assertEquals(60, small.length(1, sequence));
     }
 
-    /** A state is taken when the first layer of a sequence reads it; so the room for all sequences is checked before. */
+    /** The first layer of a sequence takes a state, so the states of all sequences are checked before. */
     @Test
     void aFullCacheOfStatesStaysAsItIs() {
         Part part = new OwnConvolution(new float[] {1, 1}, new float[] {2, 2});
@@ -386,7 +389,7 @@ class TransformerTest {
         assertThrows(IllegalStateException.class, () -> bare.logits(SERIAL, new int[] {1}, one, buffers));
     }
 
-    /** Rows of blocks are widened as they are read: the same bits as with a table of their values. */
+    /** Rows of blocks are widened when they are read. They have the same bits as a table of their values. */
     @Test
     void wordsMayBeQuantized() {
         byte[] bytes = new byte[ModelCase.VOCABULARY * 34];

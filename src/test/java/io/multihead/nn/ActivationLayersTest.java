@@ -29,7 +29,7 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** The layers that treat every element alone: against PyTorch's vectors, their specification, and each other. */
+/** Elementwise layers are compared with PyTorch's vectors, with their specification, and with each other. */
 class ActivationLayersTest {
     private static final Compute SERIAL = Compute.serial();
     private static final Compute THREADS = Compute.threads(3);
@@ -64,8 +64,8 @@ class ActivationLayersTest {
     }
 
     /**
-     * {@code ActivationOpsTest} measures the kernels: 7.5 ulp, at most 15 u, of the output, and of the derivative's parts, which
-     * are below 1.2; the product with dy rounds once more.
+     * {@code ActivationOpsTest} measures the errors of the kernels: 7.5 ulp, at most 15 u, of the output and of the
+     * derivative's parts, which are below 1.2. The product with dy rounds once more.
      */
     @Property(tries = 300, edgeCases = EdgeCasesMode.NONE)
     void staysWithinTheBound(
@@ -105,7 +105,10 @@ class ActivationLayersTest {
         }
     }
 
-    /** Every element compared with the published generator, for any layout; backward drops the same elements as forward. */
+    /**
+     * Every element is compared with the published generator, for any layout. Backward drops the same elements as
+     * forward.
+     */
     @Property(tries = 200, edgeCases = EdgeCasesMode.NONE)
     void dropoutDrawsByPlaceAlone(
             @ForAll @IntRange(max = 130) int tokens,

@@ -17,13 +17,13 @@ import java.util.Random;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-/** A call of a layer or block that is running when its Compute is closed finishes, with the right result. */
+/** A running call of a layer or block finishes with the right result when another call closes its Compute. */
 class ClosingTest {
     private static final long FEATURES = 16;
 
     private final Tensor x = random(1);
 
-    /** Closes the Compute in the middle of a call. */
+    /** Closes the Compute during a call. */
     private static final class Closing extends SameShapeLayer {
         private final Layer identity = Dropout.of(0.0);
         private boolean armed;

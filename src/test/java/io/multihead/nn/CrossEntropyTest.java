@@ -22,7 +22,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 
-/** The cross-entropy compared with its specification, and changes of the call that must not change a bit. */
+/** The cross-entropy is compared with its specification. Memory and threads of a call do not change a bit. */
 class CrossEntropyTest {
     private static final double U = 0x1p-24 * 1.02;
     private static final Compute SERIAL = Compute.serial();
@@ -63,9 +63,9 @@ class CrossEntropyTest {
     }
 
     /**
-     * {@code x - m} rounds, which the exponential turns into {@code u |x - m|} of itself, and is off by 1 ulp, at most 2 u; the
-     * sum of n of them is 32 chains and a tree of 5 levels. Probabilities round once more, and so do subtraction and quotient.
-     * Exponentials below {@code 2^-126} become 0.
+     * The rounding of {@code x - m} becomes a relative error of {@code u |x - m|} in the exponential, which has an
+     * error of 1 ulp, at most 2 u. The sum of n exponentials has 32 chains and a tree of 5 levels. Probabilities,
+     * subtraction and quotient round once each. Exponentials below {@code 2^-126} become 0.
      */
     private static void check(double[] logits, int[] targets, double loss, Tensor gradient) {
         int classes = targets.length == 0 ? 0 : logits.length / targets.length;

@@ -19,12 +19,12 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 
-/** The embedding, element by element. */
+/** The embedding, checked element by element. */
 class EmbeddingTest {
     private static final Compute SERIAL = Compute.serial();
     private static final DType[] TYPES = {DType.F32, DType.F32, DType.F64, DType.BF16, DType.F16};
 
-    /** Numbers that all element types hold, so that copies are exact; sums equal plain loops in the same order. */
+    /** All element types can hold the numbers, so that copies are exact. Sums equal plain loops in the same order. */
     @Property(tries = 300, edgeCases = EdgeCasesMode.NONE)
     void looksUpAndAddsInOrder(
             @ForAll @IntRange(min = 1, max = 9) int vocabulary,

@@ -27,7 +27,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The gated linear unit and the network with a gate: outputs and gradients compared with their formulas in double. */
+/**
+ * Outputs and gradients of the gated linear unit and of the network with a gate are compared with their formulas in
+ * double.
+ */
 class GatedLinearTest {
     private static final Compute SERIAL = Compute.serial();
     private static final Compute THREADS = Compute.threads(3);
@@ -70,7 +73,10 @@ class GatedLinearTest {
         }
     }
 
-    /** Values of like sign, so that no wrong term is hidden by cancellation: then every sum is off by its roundings alone. */
+    /**
+     * Values have the same sign, so that no cancellation hides a wrong term. The error of each sum is then the error of
+     * its roundings.
+     */
     @Property(tries = 100, edgeCases = EdgeCasesMode.NONE)
     void outputsAndGradientsAreThoseOfTheFormula(
             @ForAll Kind kind,
@@ -122,8 +128,8 @@ class GatedLinearTest {
     }
 
     /**
-     * Sums of up to 50 products of like sign twice, after a function and a slope of 15 u that moves by less than 2 of its argument's error, and
-     * some products: 2 (50 + 1) + 2 * 2 * 50 + 30 + 10 roundings.
+     * Two sums of up to 50 products of the same sign, a function and a slope with errors of 15 u and less than 2 times
+     * the argument's error, and some products: 2 (50 + 1) + 2 * 2 * 50 + 30 + 10 roundings.
      */
     private static void assertNear(double[] expected, Tensor actual, String what) {
         double[] values = Numbers.of(actual);
@@ -169,7 +175,10 @@ class GatedLinearTest {
         assertThrows(IllegalArgumentException.class, () -> GatedLinear.of(one, one, one));
     }
 
-    /** Packed weights are not parameters: layers without a bias have none, and biases alone do not determine the number of inputs. */
+    /**
+     * Packed weights are not parameters. Layers without a bias have no parameters, and biases alone do not determine
+     * the number of inputs.
+     */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void packedLayersAreGatedToo(boolean hasBias) {

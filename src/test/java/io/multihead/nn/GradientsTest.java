@@ -15,7 +15,7 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
-/** The norm of all gradients, clipping by it, multiples and zeros. */
+/** The norm of all gradients, clipping by this norm, multiples and zeros. */
 class GradientsTest {
     private static final Compute SERIAL = Compute.serial();
 
@@ -41,7 +41,7 @@ class GradientsTest {
         assertEquals(100, gradients.get("fine").get(0));
     }
 
-    /** Squares of f32 are exact in f64, and so are sums of a few: n roundings of the sum and one of the root remain. */
+    /** Squares of f32 are exact in f64. The sum has n roundings, and the root has one. */
     @Test
     void theNormIsThatOfAllElementsOnAnyThreads() {
         try (Arena arena = Arena.ofShared();

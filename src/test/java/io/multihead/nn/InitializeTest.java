@@ -23,7 +23,7 @@ import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Fresh parameters: PyTorch's distributions, and the same numbers for a seed. */
+/** New parameters have PyTorch's distributions, and the same numbers for the same seed. */
 class InitializeTest {
     private final Arena arena = Arena.ofAuto();
 
@@ -51,7 +51,7 @@ class InitializeTest {
         assertUniform(drawn.get("linear2.bias"), 1 / 16.0);
     }
 
-    /** An arena without memory: refused calls have requested none. */
+    /** The arena has no memory, so refused calls must not have requested any. */
     @Test
     void checksComeBeforeMemory() {
         Arena none = new SmallArena(arena, 0, 0);
@@ -142,7 +142,10 @@ class InitializeTest {
         return Math.sqrt(sum);
     }
 
-    /** All within the bound, and some in the last tenth at both ends: the probability that none of n numbers is there is 0.95^n. */
+    /**
+     * Requires that all numbers are within the bound, and some are in the last tenth at each end. The probability that
+     * none of n numbers is in such a tenth is 0.95^n.
+     */
     private static void assertUniform(Tensor tensor, double bound) {
         double least = 0;
         double most = 0;

@@ -35,7 +35,10 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** The linear layer compared with PyTorch's vectors and its specification, and changes of the call that must not change a bit. */
+/**
+ * The linear layer is compared with PyTorch's vectors and its specification. Memory and threads of a call do not change
+ * a bit.
+ */
 class LinearTest {
     private static final Compute SERIAL = Compute.serial();
     private static final Compute THREADS = Compute.threads(3);
@@ -49,7 +52,7 @@ class LinearTest {
                 }));
     }
 
-    /** Every output and gradient is one product, whose bound {@link Tolerance#gemm} derives. */
+    /** Every output and gradient is one product. {@link Tolerance#gemm} derives the bound of its error. */
     @Property(tries = 300, edgeCases = EdgeCasesMode.NONE)
     void staysWithinTheBound(
             @ForAll @IntRange(max = 40) int tokens,
@@ -134,7 +137,7 @@ class LinearTest {
         assertEquals(15f, y[0]);
     }
 
-    /** Weights of a file are used in place. */
+    /** A layer multiplies packed weights of a file without a copy. */
     @Test
     void packedWeightsOfAnyFormatAreMultiplied() {
         Random random = new Random(3);
@@ -160,7 +163,10 @@ class LinearTest {
                         .getMessage());
     }
 
-    /** The input's gradient is within the bound of a product with the panels' elements, and the bias's gradient is the same. */
+    /**
+     * The gradient of the input is within the bound of a product with the panels' elements. The gradient of the bias is
+     * the same.
+     */
     @Test
     void frozenWeightsOfAnyFormatHaveGradientsOfInputs() {
         SplittableRandom random = new SplittableRandom(5);

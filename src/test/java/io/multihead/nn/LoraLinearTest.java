@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** A frozen layer with an adapter, compared with loops in double over its panels' elements. */
+/** A frozen layer with an adapter is compared with loops in double over the elements of its panels. */
 @Tag("lanes")
 class LoraLinearTest {
     private static final Compute SERIAL = Compute.serial();
@@ -40,7 +40,7 @@ class LoraLinearTest {
     private static final int ROWS = 14;
     private static final double SCALE = 0.5;
 
-    /** A product of matrices and how far its elements may be off. */
+    /** A product of matrices, the sizes of its terms, and the error bound of each element. */
     @SuppressWarnings("ArrayRecordComponent")
     private record Bounded(double[] values, double[] sizes, double[] errors) {
         static Bounded exact(double[] values) {
@@ -48,21 +48,21 @@ class LoraLinearTest {
         }
 
         /**
-         * Multiplies rows by a matrix [outputs, inputs] without rounding errors: the errors of x propagate, and the library's product adds
-         * its own.
+         * Multiplies rows by a matrix [outputs, inputs] that is exact. The errors of x propagate, and the library's
+         * product adds roundings.
          */
         static Bounded product(Bounded x, double[] matrix, int outputs, int inputs) {
             double[] values = ReferenceLinear.forward(x.values, matrix, null, outputs, inputs);
             double[] sizes = ReferenceLinear.forward(x.sizes, absolute(matrix), null, outputs, inputs);
             double[] errors = ReferenceLinear.forward(x.errors, absolute(matrix), null, outputs, inputs);
             for (int i = 0; i < errors.length; i++) {
-                // the product is computed of numbers that are off, whose sizes are larger by their errors
+                // the operands have errors, which may make their sizes larger
                 errors[i] += Tolerance.gemm(inputs, sizes[i] + errors[i], 0);
             }
             return new Bounded(values, sizes, errors);
         }
 
-        /** A power of two, so nothing is rounded. */
+        /** Multiplies by a power of two, which rounds nothing. */
         Bounded times(double factor) {
             return new Bounded(
                     Arrays.stream(values).map(v -> v * factor).toArray(),

@@ -30,7 +30,10 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** Both normalizations compared with PyTorch's vectors and their specification, and changes of the call that must not change a bit. */
+/**
+ * Both normalizations are compared with PyTorch's vectors and their specification. Memory and threads of a call do not
+ * change a bit.
+ */
 @Tag("lanes")
 @net.jqwik.api.Tag("lanes")
 class NormTest {
@@ -131,7 +134,7 @@ class NormTest {
         }
     }
 
-    /** More rows than chains and units hold, so that all levels of the parameters' sums are at work. */
+    /** There are more rows than a chain and a unit hold, so that the parameters' sums use all levels. */
     @Test
     void manyRowsSumInAFixedOrder() {
         SplittableRandom random = new SplittableRandom(3);

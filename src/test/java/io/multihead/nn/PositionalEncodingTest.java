@@ -21,12 +21,12 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 
-/** Positions and ids as layers: their sums, gradients and errors. */
+/** Layers of positions and ids: their sums, gradients and errors. */
 class PositionalEncodingTest {
     private static final Compute SERIAL = Compute.serial();
     private static final DType[] TYPES = {DType.F32, DType.F32, DType.F64, DType.BF16, DType.F16};
 
-    /** Whole numbers up to 100, which all element types hold with their sums, so that nothing rounds. */
+    /** The numbers are integers up to 100. All element types can hold them and their sums, so that nothing rounds. */
     @Property(tries = 200, edgeCases = EdgeCasesMode.NONE)
     void tablesAreAddedAndTheirGradientsAreSums(
             @ForAll @IntRange(max = 5) int batch,
@@ -64,7 +64,10 @@ class PositionalEncodingTest {
         }
     }
 
-    /** In bf16 the largest sum, of six numbers of at most 40, has eight bits. */
+    /**
+     * Fills a tensor with integers. The largest sum has six numbers of at most 40, and fits into the eight bits of
+     * bf16.
+     */
     private static Tensor whole(Tensor tensor, SplittableRandom random) {
         return Numbers.fill(tensor, () -> random.nextInt(-40, 41));
     }
@@ -98,7 +101,7 @@ class PositionalEncodingTest {
         for (float value : table) {
             squares += value * value;
         }
-        // the root of a mean of 5000 squares has a standard deviation of 1 %; five of them
+        // the root of a mean of 5000 squares has a standard deviation of 1 %; the bound is five standard deviations
         assertEquals(0.02, Math.sqrt(squares / table.length), 0.001);
     }
 

@@ -25,7 +25,10 @@ import java.util.Random;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
-/** Intermediate results are kept in arrays that earlier calls have used: their old contents do not change any bit. */
+/**
+ * Intermediate results are in arrays that earlier calls have used. The old contents of these arrays do not change any
+ * bit.
+ */
 class ReusedMemoryTest {
     private final Trained.Storage storage = new Trained.Storage(Arena.ofAuto(), Layout.DENSE, DType.F32);
 
@@ -64,7 +67,7 @@ class ReusedMemoryTest {
         assertArrayEquals(averageWeights(Compute.serial(), layer, x), averageWeights(poisoned(), layer, x));
     }
 
-    /** The second sequence has one key less than the first: its weight there is 0. */
+    /** The second sequence has one key less than the first sequence. The weight of this key is 0. */
     @Test
     void weightsBeyondARecordedSequenceNeverSeeWhatArraysHeld() {
         MultiHeadAttention layer = MultiHeadAttention.initialize(Arena.ofAuto(), MultiHeadConfig.of(12, 3), 1);
@@ -88,7 +91,7 @@ class ReusedMemoryTest {
         return weights.toArray();
     }
 
-    /** Every array that a small call takes contains only NaN. */
+    /** Returns a Compute in which every array of a small call contains only NaN. */
     private static Compute poisoned() {
         Compute cpu = Compute.serial();
         for (int length = 1; length < 1 << 14; length *= 2) {

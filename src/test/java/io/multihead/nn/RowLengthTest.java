@@ -11,7 +11,7 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import org.junit.jupiter.api.Test;
 
-/** Rows that no Java array can hold: the message states the size that was given. */
+/** For rows that no Java array can hold, the message states the given size. */
 class RowLengthTest {
     private static final long LONG = 1L << 41;
 
@@ -31,7 +31,7 @@ class RowLengthTest {
                 () -> RmsNorm.of(Shape.of(LONG), 1e-6, null).outputShape(Shape.of(LONG)));
     }
 
-    /** Rounded up to whole panels, the length would be 2^31. */
+    /** The length is rounded up to whole panels, which would be 2^31. */
     @Test
     void theSoftmaxRoundsRowsUp() {
         Tensor rows = Tensor.of(new float[0], 0, Integer.MAX_VALUE - 8);

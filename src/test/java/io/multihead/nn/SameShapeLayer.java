@@ -4,7 +4,7 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
 
-/** A layer of a test, without parameters, whose output has the shape of its input. */
+/** A test layer without parameters. Its output has the shape of its input. */
 abstract class SameShapeLayer implements Layer {
     @Override
     public Map<String, Tensor> parameters() {

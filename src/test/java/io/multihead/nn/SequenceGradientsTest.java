@@ -13,7 +13,7 @@ import java.util.Random;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-/** A stack computes gradients as far back as requested, with the same bits. */
+/** A stack computes gradients only back to the first requested gradient, with the same bits. */
 class SequenceGradientsTest {
     private static final Compute CPU = Compute.serial();
 
@@ -29,7 +29,7 @@ class SequenceGradientsTest {
             new Sequence.Part("second.", second),
             new Sequence.Part("b.", Linear.of(TestTensors.random(random, 4, 4), null)));
 
-    /** Copies, and counts the gradients. */
+    /** Copies its input, and counts the computed gradients. */
     private static final class Copy extends SameShapeLayer {
         private int gradients;
 

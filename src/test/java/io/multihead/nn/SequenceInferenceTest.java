@@ -20,7 +20,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** A stack has the same bits as its layers in inference, and makes no copies for layers that only copy. */
+/** In inference, a stack has the same bits as its layers, and makes no copies for layers that only copy. */
 class SequenceInferenceTest {
     private static final Compute CPU = Compute.serial();
 
@@ -87,7 +87,7 @@ class SequenceInferenceTest {
         assertFalse(Sequence.of("", List.of(dropout, Relu.of())).isIdentityInInference());
     }
 
-    /** Only large inputs are divided, so small ones need not know how. */
+    /** Only large inputs are divided, so that layers need not compute slices for small inputs. */
     @Test
     void smallInputsAreNotAskedForTheirSlices() {
         Counted dropout = new Counted();
@@ -95,7 +95,7 @@ class SequenceInferenceTest {
         assertEquals(0, dropout.slicings);
     }
 
-    /** A layer that is unknown to a stack: halves every element. */
+    /** A layer of a type that a stack does not know. It halves every element. */
     private static final class Halving extends SameShapeLayer {
         @Override
         public void forward(Compute cpu, Tensor from, Tensor to) {

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** Slopes and the specification of linear biases against PyTorch's vectors and the paper. */
+/** Slopes and the specification of linear biases are compared with PyTorch's vectors and the paper. */
 class AlibiTest {
     @Test
     void allFilesAreHere() {
@@ -36,8 +36,8 @@ class AlibiTest {
                     double[] slopes = Numbers.of(golden.tensor("expected.slopes"));
                     float[] actual = Alibi.slopes(slopes.length);
                     for (int h = 0; h < slopes.length; h++) {
-                        // the vectors' f64 slopes are powers computed to an ulp, which can move the nearest f32 by one
-                        // at a tie
+                        // the f64 slopes of the vectors have an error of an ulp, which can change the nearest f32 at a
+                        // tie
                         assertTrue(Math.abs(actual[h] - slopes[h]) <= 0x1p-24 * slopes[h] * (1 + 0x1p-20), "head " + h);
                     }
                     Tensor q = golden.tensor("q");
@@ -68,7 +68,10 @@ class AlibiTest {
         assertArrayEquals(eight, Alibi.slopes(8));
     }
 
-    /** The recipe word by word: slopes of the power of two below, then every other one of the power of two above. */
+    /**
+     * The paper's rule: the slopes of the next lower power of two, then every second slope of the next higher power of
+     * two.
+     */
     @Test
     void otherNumbersTakeEveryOtherSlopeOfTheNextPower() {
         for (int heads = 1; heads <= 300; heads++) {
@@ -89,7 +92,10 @@ class AlibiTest {
         assertEquals("heads: 0; expected at least 1", error.getMessage());
     }
 
-    /** Bottom-right: the last query is at the last key, whose score does not change. */
+    /**
+     * Alignment is bottom-right: the last query has the position of the last key, and the score of this key does not
+     * change.
+     */
     @Test
     void theRuleIsAlignedAtTheEnd() {
         ScoreRule rule = ScoreRule.alibi(new double[] {0.5, 0.25}, 2, 5);

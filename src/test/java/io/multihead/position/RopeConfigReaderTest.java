@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Dictionaries of published models, and every key that a dictionary may have in addition to the table of docs/positions.md. */
+/** Dictionaries of published models, and every key of the table of docs/positions.md. */
 class RopeConfigReaderTest {
     private static final RopeConfigReader READER = RopeConfigReader.of(64, 150_000, 131_072);
     private static final Map<String, String> REQUIRED = Map.of(
@@ -67,7 +67,10 @@ class RopeConfigReaderTest {
                                 + "\"original_max_position_embeddings\": 4096, \"rope_type\": \"yarn\", \"truncate\": false}"));
     }
 
-    /** V3, and V2-Lite with its 0.707, and 1 set explicitly: the factors differ, and so does the inferred one. */
+    /**
+     * The dictionary of V3, the dictionary of V2-Lite with 0.707, and an explicit attention factor. The resulting
+     * factors differ.
+     */
     @Test
     void deepSeek() {
         String dictionary = "{\"beta_fast\": 32, \"beta_slow\": 1, \"factor\": 40, \"mscale\": MSCALE,"
@@ -80,7 +83,7 @@ class RopeConfigReaderTest {
                 0.9210423553163399,
                 read(reader, dictionary.replace("MSCALE", "0.707")).scaling().attentionFactor(),
                 1e-15);
-        // one of the two alone has no effect on cosine and sine, nor has 0
+        // without mscale, or with 0, the factor is inferred, and mscale_all_dim has no effect
         for (String none : new String[] {"null", "0"}) {
             assertEquals(
                     1.3688879454113936,
@@ -111,7 +114,9 @@ class RopeConfigReaderTest {
                                 + "\"original_max_position_embeddings\": 8192, \"rope_type\": \"llama3\"}"));
     }
 
-    /** Phi-3 has the original context outside; the file of Phi-3.5 names the type by its old name. */
+    /**
+     * Phi-3 does not have the original context in the dictionary. The file of Phi-3.5 uses the old name of the type.
+     */
     @Test
     void phi() {
         RopeConfigReader reader = RopeConfigReader.of(8, 10_000, 131_072)
@@ -133,7 +138,7 @@ class RopeConfigReaderTest {
                         .attentionFactor());
     }
 
-    /** Gemma 3's layers with the whole context, and Gemma 4's, whose dictionaries are of transformers 5. */
+    /** The layers of Gemma 3 with the whole context, and the layers of Gemma 4 with dictionaries of transformers 5. */
     @Test
     void gemma() {
         assertEquals(
@@ -222,7 +227,7 @@ class RopeConfigReaderTest {
         assertTrue(actual.startsWith(message), actual);
     }
 
-    /** The table has each key with its types, and no other. */
+    /** The table has each key with its types, and no other keys. */
     @Test
     void theTableHasEveryKey() throws IOException {
         Map<String, Set<String>> documented = new HashMap<>();

@@ -21,13 +21,16 @@ import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Rotations at the edges: of the table of angles, of position 0, of types, of memory and of the sizes of groups. */
+/** Edge cases of rotations: the end of the table of angles, position 0, types, memory and sizes of groups. */
 @Tag("lanes")
 class RopeEdgeTest {
     private static final Compute SERIAL = Compute.serial();
     private static final int DIMS = 64;
 
-    /** The first position whose angles are computed each time: earlier positions fill 64 MiB, in blocks of 16 positions. */
+    /**
+     * Returns the first position without a row in the table of angles. Earlier positions fill 64 MiB, in blocks of 16
+     * positions.
+     */
     private static long limit(Pairing pairing) {
         // a cosine and a sine for each pair, or for each element
         long floats = pairing == Pairing.INTERLEAVED ? 2 * DIMS : DIMS;
@@ -116,7 +119,9 @@ class RopeEdgeTest {
         }
     }
 
-    /** The elements after {@code rotaryDims}: rounded where types differ, one by one where they are not neighbors. */
+    /**
+     * Elements after {@code rotaryDims} are rounded if types differ, and copied one by one if they are not adjacent.
+     */
     @Test
     void theRestOfARowIsConvertedOrCopied() {
         Rope rope = Rope.of(Rope.Config.of(4));
@@ -170,7 +175,7 @@ class RopeEdgeTest {
         fails("y: " + f16 + overlap, () -> rope.apply(SERIAL, first, f16, 4));
     }
 
-    /** Few tokens and many heads: threads divide the heads, several of them to a task. */
+    /** With few tokens and many heads, threads divide the heads, and a task has several heads. */
     @Test
     void groupsOfHeadsAreRotatedOnce() {
         Rope rope = Rope.of(Rope.Config.of(256));
@@ -196,7 +201,7 @@ class RopeEdgeTest {
         startsWith("firstPosition: 0; expected at most 3 tokens ", () -> rope.apply(SERIAL, longer, longer, 0));
     }
 
-    /** Whole tiles of tokens, and rows of more floats than the smallest scratch has. */
+    /** The input has whole tiles of tokens, and rows with more floats than the smallest scratch. */
     @ParameterizedTest
     @EnumSource(Pairing.class)
     void anglesOfTokensHaveTheBitsOfATable(Pairing pairing) {

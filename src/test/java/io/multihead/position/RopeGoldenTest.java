@@ -22,10 +22,15 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** Every {@code rope_*} vector, forward and gradient: the specification to float64 precision, the kernel to its bound. */
+/**
+ * Every {@code rope_*} vector is compared in forward and gradient with the specification, to float64 precision, and
+ * with the kernel, to its bound.
+ */
 @Tag("lanes")
 class RopeGoldenTest {
-    /** Angles up to 1,100 rounded once, and the difference between two ways of raising the base to a power: 20 units of 2^-53. */
+    /**
+     * Angles up to 1,100 are rounded once, and two methods of raising the base to a power differ: 20 units of 2^-53.
+     */
     private static final double F64 = 1100 * 20 * 0x1p-53;
 
     private static final Pattern POSITIONS = Pattern.compile("positions (\\d+)\\+1\\*t");

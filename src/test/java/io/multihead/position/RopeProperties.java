@@ -26,7 +26,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.Tag;
 
-/** Rotary embedding against its specification, over everything a call can vary. */
+/** Rotary embedding is compared with its specification over all variations of a call. */
 @Tag("lanes")
 @Tag("bits")
 class RopeProperties {
@@ -35,7 +35,7 @@ class RopeProperties {
 
     record Sizes(int batch, int heads, int tokens, int pairs, int rest) {}
 
-    /** How positions are given. */
+    /** The form in which positions are given. */
     enum Given {
         FIRST,
         PER_TOKEN,
@@ -109,8 +109,7 @@ class RopeProperties {
                 if (expected.bound()[i] == 0) {
                     assertTrue(actual[i] == before[i], "copied element " + i);
                 }
-                // the computed value is rounded, which may be larger than the exact one by the bound: 2^-8 of it in
-                // bf16
+                // the rounded value may exceed the exact one by the bound, which adds a factor of 1 + 2^-8 in bf16
                 double allowed = expected.bound()[i] * (1 + 0x1p-8) + Tolerance.storage(expected.output()[i], floating);
                 double error = Math.abs(actual[i] - expected.output()[i]);
                 assertTrue(error <= allowed, "element " + i + ": " + error + " of " + allowed);
@@ -118,7 +117,7 @@ class RopeProperties {
         }
     }
 
-    /** Some at 0, where a token may be copied, and some the same in all streams. */
+    /** Returns positions. Some are 0, where a token may be copied, and some are the same in all streams. */
     private static long[] positions(Sizes sizes, Given given, long first, SplittableRandom random) {
         int length =
                 switch (given) {
@@ -140,7 +139,7 @@ class RopeProperties {
                 : RopeSections.interleaved(pairs - 2 * size, size, size);
     }
 
-    /** The stream of each pair, by formula. */
+    /** Returns the stream of each pair according to the formula. */
     private static int[] streams(Given given, int pairs) {
         int size = pairs / 3;
         int[] streams = new int[pairs];
@@ -179,7 +178,7 @@ class RopeProperties {
         };
     }
 
-    /** One number per pair, growing from {@code least}. */
+    /** Returns one number per pair, which grows from {@code least}. */
     private static double[] factors(int dims, double least) {
         double[] factors = new double[dims / 2];
         for (int i = 0; i < factors.length; i++) {

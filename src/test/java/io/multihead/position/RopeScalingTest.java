@@ -14,9 +14,15 @@ import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.ThrowingSupplier;
 
-/** The frequency of every pair with each scaling compared with the specification, and the ranges of their numbers. */
+/**
+ * The frequency of every pair with each scaling is compared with the specification. Other tests check the ranges of
+ * parameters.
+ */
 class RopeScalingTest {
-    /** Two formulas for one number: a few roundings, and logarithms of 2^-53 relative error in the ramps. */
+    /**
+     * The difference of two formulas for one number: a few roundings, and logarithms with a relative error of 2^-53 in
+     * the ramps.
+     */
     private static final double CLOSE = 1e-12;
 
     private static final double BEYOND = Double.POSITIVE_INFINITY;
@@ -59,7 +65,7 @@ class RopeScalingTest {
         fails("factor: 0.5; expected a finite number of at least 1", () -> RopeScaling.Yarn.of(0.5, 4096));
     }
 
-    /** Of 64 dims and base 150,000 the ends of the ramp are 8.0928 and 17.3980; computed by another program. */
+    /** With 64 dims and base 150,000, the ends of the ramp are 8.0928 and 17.3980, as computed by another program. */
     @Test
     void aYarnThatDoesNotTruncateHasTheFrequenciesOfGptOss() {
         RopeScaling.Yarn yarn = RopeScaling.Yarn.of(32, 4096).withTruncate(false);
@@ -74,7 +80,7 @@ class RopeScalingTest {
                 31, 3.0235114281192144e-07);
         expected.forEach((pair, frequency) ->
                 assertEquals(frequency, yarn.frequency(pair, 64, 150_000), CLOSE * frequency, "pair " + pair));
-        // rounded ends turn pair 17 by 76 % more
+        // rounded ends increase the frequency of pair 17 by 76 %
         double rounded = yarn.withTruncate(true).frequency(17, 64, 150_000);
         assertEquals(0.00022794779579512524, rounded, CLOSE);
         assertEquals(yarn, yarn.withBetas(32, 1).withAttentionFactor(yarn.attentionFactor()));

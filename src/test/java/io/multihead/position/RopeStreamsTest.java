@@ -20,13 +20,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Positions per sequence and stream, and scalings with numbers per pair. */
+/** Positions per sequence and stream, and scalings with one number per pair. */
 @Tag("lanes")
 class RopeStreamsTest {
     private static final Compute SERIAL = Compute.serial();
     private static final int TOKENS = 20;
     private static final int DIM = 26;
-    /** Beyond the positions that the table of angles keeps. */
+    /** A position beyond the table of angles. */
     private static final long FAR = 90_000_000;
 
     private final Tensor x = Numbers.gaussian(zeros(3, 2), new SplittableRandom(1), 0, 1);
@@ -105,7 +105,7 @@ class RopeStreamsTest {
         assertArrayEquals(Numbers.of(expected), Numbers.of(actual));
     }
 
-    /** Qwen3-VL's pattern: THWTHW... as long as height and width last, then T. */
+    /** Qwen3-VL's pattern is THWTHW... until height and width are used up, then T. */
     @Test
     void interleavedSectionsFollowTheModels() {
         RopeSections sections = RopeSections.interleaved(24, 20, 20);

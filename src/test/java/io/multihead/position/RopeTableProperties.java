@@ -28,7 +28,10 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.Tag;
 
-/** Rotary embedding by tables of cosines and sines, and by cosines and sines per token, against the specification. */
+/**
+ * Rotary embedding by tables of cosines and sines, and by cosines and sines per token, is compared with the
+ * specification.
+ */
 @Tag("lanes")
 class RopeTableProperties {
     private static final Compute SERIAL = Compute.serial();
@@ -72,7 +75,7 @@ class RopeTableProperties {
             Tensor x = input(arena, layout, sizes, random);
             ReferenceRope.Result expected = ReferenceRope.tables(cos, sin, rotation.pairing == Pairing.INTERLEAVED)
                     .apply(x, positions, rotation.inverse);
-            cos.fill(Double.NaN); // tables are copied
+            cos.fill(Double.NaN); // the embedding has copied the tables
             check(arena, layout, rotation, x, expected, (cpu, y) -> {
                 if (rotation.inverse) {
                     rope.applyInverse(cpu, x, y, positions);
@@ -142,14 +145,14 @@ class RopeTableProperties {
             if (expected.bound()[i] == 0) {
                 assertTrue(actual[i] == before[i], "copied element " + i);
             }
-            // the computed value is rounded, which may be larger than the exact one by the bound: 2^-8 of it in bf16
+            // the rounded value may exceed the exact one by the bound, which adds a factor of 1 + 2^-8 in bf16
             double allowed = expected.bound()[i] * (1 + 0x1p-8) + Tolerance.storage(expected.output()[i], x.dtype());
             double error = Math.abs(actual[i] - expected.output()[i]);
             assertTrue(error <= allowed, "element " + i + ": " + error + " of " + allowed);
         }
     }
 
-    /** Tables made from an embedding's own cosines and sines rotate as it does, bit by bit, rows and tensors. */
+    /** Tables of an embedding's cosines and sines rotate rows and tensors with the same bits as the embedding. */
     @Example
     void tablesOfAnglesHaveTheBitsOfTheAngles() {
         Rope rope = Rope.of(Rope.Config.of(20).withPairing(Pairing.INTERLEAVED));

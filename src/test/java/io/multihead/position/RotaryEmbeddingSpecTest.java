@@ -17,9 +17,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Every mode of the ONNX operator RotaryEmbedding (opset 23), against the formulas of its specification: both values of
- * {@code interleaved}, whole and partial {@code rotary_embedding_dim}, an input of 4 axes or of 3 with {@code num_heads}, caches
- * by {@code position_ids} or by token.
+ * Every mode of the ONNX operator RotaryEmbedding (opset 23) is compared with the formulas of its specification: both
+ * values of {@code interleaved}, whole and partial {@code rotary_embedding_dim}, an input of 4 axes, or of 3 axes with
+ * {@code num_heads}, caches by {@code position_ids} or by token.
  */
 @Tag("lanes")
 class RotaryEmbeddingSpecTest {
@@ -83,7 +83,10 @@ class RotaryEmbeddingSpecTest {
         return LongStream.range(0, BATCH * TOKENS).toArray();
     }
 
-    /** An input of 3 axes is a view: its last axis is split into heads, which go before the tokens. */
+    /**
+     * Returns a view of an input of 3 axes. The last axis is split into heads, and the axis of heads precedes the axis
+     * of tokens.
+     */
     private static Tensor heads(Mode mode, Tensor tensor) {
         return mode.hidden ? tensor.reshape(BATCH, TOKENS, HEADS, HEAD_SIZE).transpose(1, 2) : tensor;
     }
@@ -93,7 +96,7 @@ class RotaryEmbeddingSpecTest {
         return Numbers.gaussian(Tensor.of(new float[(int) size], dims), random, 0, 1);
     }
 
-    /** Position in X of element {@code d} of a head's row. */
+    /** Returns the position in X of element {@code d} of a head's row. */
     private static int at(Mode mode, int batch, int head, int token, int d) {
         return mode.hidden
                 ? ((batch * TOKENS + token) * HEADS + head) * HEAD_SIZE + d
@@ -121,7 +124,7 @@ class RotaryEmbeddingSpecTest {
         }
     }
 
-    /** {@code real = cos x1 - sin x2} and {@code imaginary = sin x1 + cos x2}; other elements are copied. */
+    /** Computes {@code real = cos x1 - sin x2} and {@code imaginary = sin x1 + cos x2}, and copies other elements. */
     private static double[] specification(Mode mode, double[] x, double[] cos, double[] sin, long[] ids) {
         double[] y = x.clone();
         pairs(mode, ids, (x1, x2, angle) -> {
@@ -131,7 +134,10 @@ class RotaryEmbeddingSpecTest {
         return y;
     }
 
-    /** Two products and a sum, each rounded once in f32: at most two roundings of each product; 0 for copied elements. */
+    /**
+     * Returns the error bounds. Two products and a sum are rounded once each in f32, which is at most two roundings of
+     * each product. The bound of copied elements is 0.
+     */
     private static double[] bounds(Mode mode, double[] x, double[] cos, double[] sin, long[] ids) {
         double[] bounds = new double[x.length];
         pairs(mode, ids, (x1, x2, angle) -> {

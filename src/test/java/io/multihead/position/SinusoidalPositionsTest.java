@@ -22,12 +22,14 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 
-/** The sinusoidal position encodings, element by element. */
+/** The sinusoidal position encodings, checked element by element. */
 class SinusoidalPositionsTest {
     private static final Compute SERIAL = Compute.serial();
     private static final DType[] TYPES = {DType.F32, DType.F32, DType.F64, DType.BF16, DType.F16};
 
-    /** The paper's formula; angles are off by a few {@code 2^-52} of themselves, and a sum rounds once. */
+    /**
+     * Positions follow the paper's formula. Angles have a relative error of a few {@code 2^-52}, and a sum rounds once.
+     */
     @Property(tries = 200, edgeCases = EdgeCasesMode.NONE)
     void positionsFollowTheFormula(
             @ForAll @IntRange(max = 20) int tokens,
@@ -81,7 +83,7 @@ class SinusoidalPositionsTest {
         assertArrayEquals(new float[4], repeated.toArray());
     }
 
-    /** The JDK's own exceptions, as everywhere. */
+    /** The JDK's exceptions are thrown, as in all calls of the library. */
     @Test
     void memoryThatThisThreadMayNotUseIsRefused() throws Exception {
         Tensor closed;

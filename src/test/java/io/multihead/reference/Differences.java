@@ -4,12 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.function.Function;
 
-/** Central differences, which every gradient of the specification must agree with. */
+/** Central differences, with which every gradient of the specification is compared. */
 public final class Differences {
     private static final double TOLERANCE = 1e-7;
     /**
-     * Near {@code u^(1/5)} for the fourth-order formula: its truncation is {@code h^4 f^(5) / 30} and its rounding
-     * {@code u f / h}, both near 1e-11 for functions of size 1.
+     * A step near {@code u^(1/5)} for the fourth-order formula. Its truncation error is {@code h^4 f^(5) / 30} and its
+     * rounding error {@code u f / h}, both near 1e-11 for functions of size 1.
      */
     private static final double STEP = 1e-3;
 

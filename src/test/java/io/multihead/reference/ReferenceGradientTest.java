@@ -17,7 +17,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.lifecycle.AfterContainer;
 
-/** The specification of backward against central differences of the specification of forward, all in f64. */
+/** The specification of backward is compared with central differences of the specification of forward, all in f64. */
 class ReferenceGradientTest {
     private static double worst;
 
@@ -57,7 +57,10 @@ class ReferenceGradientTest {
         }
     }
 
-    /** Soft-cap, linear biases, windows, blocks and sinks, in the combinations of Gemma, GPT-OSS, Mistral, BLOOM, and all at once. */
+    /**
+     * Options are soft-cap, linear biases, windows, blocks and sinks, in the combinations of Gemma, GPT-OSS, Mistral
+     * and BLOOM, and all together.
+     */
     @Property(tries = 60, edgeCases = EdgeCasesMode.NONE)
     void equalsCentralDifferencesWithScoreOptions(
             @ForAll @IntRange(min = 1, max = 2) int batch,
@@ -119,7 +122,10 @@ class ReferenceGradientTest {
                 : values;
     }
 
-    /** Fourth-order differences with h = 1e-3: truncation about h^4, rounding about 2^-53 / h, both below 1e-10. */
+    /**
+     * Compares with fourth-order differences with h = 1e-3. Truncation is about h^4 and rounding about 2^-53 / h, both
+     * below 1e-10.
+     */
     private static void check(
             Supplier<ReferenceAttention.Call> call,
             ReferenceAttentionGradient.Upstream upstream,

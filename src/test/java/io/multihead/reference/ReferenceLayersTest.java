@@ -7,7 +7,7 @@ import java.util.function.DoubleUnaryOperator;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** The gradients of every layer's specification against central differences. */
+/** The gradients of every layer's specification are compared with central differences. */
 class ReferenceLayersTest {
     private final SplittableRandom random = new SplittableRandom(5);
 
@@ -55,13 +55,13 @@ class ReferenceLayersTest {
         double[] gradient = IntStream.range(0, x.length)
                 .mapToDouble(i -> dy[i] * slope.applyAsDouble(x[i]))
                 .toArray();
-        for (int i = 0; i < x.length; i++) { // element by element, or the sum's size would hide small slopes' errors
+        for (int i = 0; i < x.length; i++) { // one by one, so that large slopes hide no errors
             Differences.check(new double[] {gradient[i]}, new double[] {x[i]}, new double[] {dy[i]}, at ->
                     new double[] {function.applyAsDouble(at[0])});
         }
     }
 
-    /** {@code Phi(-t)} to 15 digits, as any table of the normal distribution has it. */
+    /** The tail is {@code Phi(-t)} to 15 digits, as in tables of the normal distribution. */
     @Test
     void theNormalTail() {
         assertEquals(0.5, ReferenceActivation.tail(0));
@@ -70,7 +70,7 @@ class ReferenceLayersTest {
         assertEquals(1, ReferenceActivation.tail(3) / 1.34989803163009e-3, 1e-13);
         assertEquals(1, ReferenceActivation.tail(5) / 2.86651571879194e-7, 1e-13);
         assertEquals(1, ReferenceActivation.tail(10) / 7.61985302416053e-24, 1e-13);
-        // where the two formulas meet
+        // both formulas agree at the point where they meet
         assertEquals(1, ReferenceActivation.tail(Math.nextDown(3.0)) / ReferenceActivation.tail(3), 1e-12);
     }
 

@@ -17,8 +17,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
 /**
- * The specification compared with PyTorch's f64 results, and with its own definitions. {@code AttentionGoldenTest} holds
- * its attention to the {@code sdpa} vectors.
+ * The specification is compared with PyTorch's f64 results, and with its definitions. {@code AttentionGoldenTest}
+ * compares its attention with the {@code sdpa} vectors.
  */
 class ReferenceTest {
     private static final double NONE = Double.NEGATIVE_INFINITY;
@@ -57,7 +57,7 @@ class ReferenceTest {
                     for (int row = 0; row < lse.length; row++) {
                         double[] scores = Arrays.copyOfRange(x, row * width, (row + 1) * width);
                         double[] want = Arrays.copyOfRange(expected, row * width, (row + 1) * width);
-                        boolean dead = lse[row] == NONE; // NaN in PyTorch, 0 here on purpose
+                        boolean dead = lse[row] == NONE; // NaN in PyTorch, and intentionally 0 here
                         assertClose(
                                 dead ? new double[width] : want,
                                 logarithm ? ReferenceSoftmax.logRow(scores) : ReferenceSoftmax.row(scores));
@@ -133,7 +133,7 @@ class ReferenceTest {
         Tensor q = Tensor.of(new float[] {1, 2, 3}, 1, 1, 3, 1);
         Tensor k = Tensor.of(new float[] {1, Float.NaN}, 1, 1, 2, 1);
         Tensor v = Tensor.of(new float[] {7, 8}, 1, 1, 2, 1);
-        // bottom-right: the first query sees no key, the second one key, the third both
+        // alignment is bottom-right: the first query sees no key, the second sees one key, the third sees both
         ReferenceAttention.Result result = ReferenceAttention.forward(q, k, v, 1, ScoreRule.causal(3, 2));
         assertArrayEquals(new double[] {0, 7, Double.NaN}, result.output());
         assertArrayEquals(new double[] {NONE, 2, Double.NaN}, result.logSumExp());
@@ -199,7 +199,7 @@ class ReferenceTest {
         return tensor.rank() == 3 ? tensor.select(0, batch) : tensor;
     }
 
-    /** Within 1e-12 of each value, or of 1 where sums cancel. */
+    /** The tolerance is 1e-12 of each value, or 1e-12 if sums cancel. */
     private static void assertClose(double[] expected, double[] actual) {
         assertEquals(expected.length, actual.length);
         for (int i = 0; i < expected.length; i++) {

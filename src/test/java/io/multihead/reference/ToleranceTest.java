@@ -14,7 +14,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 
-/** A comparison that lets anything wrong through would make every other test worthless. */
+/** The comparison that other tests use detects every wrong value. Without this, other tests would be worthless. */
 class ToleranceTest {
     private static final double[] SPECIAL = {Double.NaN, Double.POSITIVE_INFINITY, Double.NEGATIVE_INFINITY};
 
@@ -28,7 +28,10 @@ class ToleranceTest {
         }
     }
 
-    /** On purpose: a number that has overflowed in f32 may be an infinity in one order of operations and NaN in another. */
+    /**
+     * This is intended: a number that has overflowed in f32 may be an infinity in one order of operations and NaN in
+     * another order.
+     */
     @Example
     void anyNumberThatIsNotFiniteMayStandForAnother() {
         for (double actual : SPECIAL) {

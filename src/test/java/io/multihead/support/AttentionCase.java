@@ -40,7 +40,7 @@ public record AttentionCase(Sizes sizes, MaskKind mask, double sigma, double mea
         CAUSAL_OFFSET_LENGTHS
     }
 
-    /** Everything a call needs, its specification, and the position of each batch's first query. */
+    /** The arguments of a call, its specification, and the position of each batch's first query. */
     public record Built(
             Tensor query,
             Tensor key,
@@ -148,7 +148,7 @@ public record AttentionCase(Sizes sizes, MaskKind mask, double sigma, double mea
         };
     }
 
-    /** A number for each batch, or one for all. */
+    /** Returns one number for each batch, or one number for all batches. */
     private long[] perBatch(RandomGenerator random, long least, long most) {
         return random.longs(random.nextBoolean() ? sizes.batch : 1, least, most + 1)
                 .toArray();
@@ -167,7 +167,10 @@ public record AttentionCase(Sizes sizes, MaskKind mask, double sigma, double mea
         return Numbers.fill(tensor, () -> random.nextDouble() < share ? 1 + random.nextInt(100) : 0);
     }
 
-    /** Sizes that broadcast over (batch, heads, queries, keys): any axis may be 1, leading ones may be missing. */
+    /**
+     * Returns sizes that broadcast to (batch, heads, queries, keys). Any axis may be 1, and leading axes may be
+     * missing.
+     */
     private long[] broadcastable(RandomGenerator random) {
         long[] full = {sizes.batch, (long) sizes.kvHeads * sizes.group, sizes.queries, sizes.keys};
         int skip = random.nextInt(4);

@@ -6,14 +6,14 @@ import io.multihead.reference.Tolerance;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 
-/** Results of attention compared with their specification; a value outside its bound is an {@link AssertionError}. */
+/** Compares results of attention with their specification. A value outside its bound is an {@link AssertionError}. */
 public final class AttentionCheck {
     private AttentionCheck() {}
 
-    /** The largest error of an output in units of its bound, and whether the call is one of mean 0 and scores up to 10. */
+    /** The largest error of an output in units of its bound, and whether the call has mean 0 and scores up to 10. */
     public record Error(double ratio, boolean ordinary) {}
 
-    /** Checks everything that a call wrote, and the memory around it. */
+    /** Checks all outputs of a call, and the memory around them. */
     public static Error all(AttentionCase attentionCase, AttentionOutputs outputs, ReferenceAttention.Result expected) {
         DType dtype = attentionCase.storage().output();
         boolean ordinary = attentionCase.mean() == 0 && expected.maxScore() <= 10;
@@ -30,7 +30,10 @@ public final class AttentionCheck {
         return new Error(ratio, ordinary);
     }
 
-    /** The scores' own error; 16 u (1 + |s|) is above the errors of scale, exponentials and sums, and the store adds u |lse|. */
+    /**
+     * Checks log-sum-exp. The bound is the error of scores, plus 16 u (1 + |s|) for scale, exponentials and sums, plus
+     * u |lse| for the store.
+     */
     public static void logSumExp(double[] actual, ReferenceAttention.Result expected) {
         for (int row = 0; row < actual.length; row++) {
             double exact = expected.logSumExp()[row];
@@ -44,7 +47,7 @@ public final class AttentionCheck {
         }
     }
 
-    /** A weight {@code e^(s - lse)} has the errors of its score and lse as a relative error. */
+    /** Checks weights. The errors of its score and of lse are a relative error of a weight {@code e^(s - lse)}. */
     public static void weights(double[] actual, ReferenceAttention.Result expected) {
         double relative = 2 * expected.scoreError() + 0x1p-24 * (32 * (1 + expected.maxScore()) + 8);
         for (int i = 0; i < actual.length; i++) {

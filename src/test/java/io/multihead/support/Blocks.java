@@ -8,20 +8,20 @@ import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 import java.util.random.RandomGenerator;
 
-/** Quantized blocks with any bytes and meaningful scales. */
+/** Quantized blocks with random bytes and meaningful scales. */
 public final class Blocks {
     /** A 16-bit number of a block. */
     public static final ValueLayout.OfShort SHORT = ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
-    /** Scales that a property must meet: zeros, subnormal ones, the largest, negative ones. */
+    /** Special scales that a property must use: zeros, subnormal numbers, the largest number, and negative numbers. */
     private static final float[] SPECIAL = {0f, -0f, 0x1p-24f, -0x3p-24f, 0x3ffp-24f, 65504f, -65504f};
 
-    /** Scales of E8M0: both whose halves are subnormal, one that makes products large, and common ones. */
+    /** Scales of E8M0: both scales with a subnormal half, a scale that makes products large, and common scales. */
     private static final byte[] POWERS = {0, 1, 2, (byte) 180, 120, 122, 123, 124, 125, 127};
 
     private Blocks() {}
 
-    /** Returns rows of blocks in a byte array, from an odd offset on: one scale of five is a special one. */
+    /** Returns rows of blocks in a byte array, from an odd offset on. One in five scales is special. */
     public static BlockTensor random(BlockType type, int rows, int columns, RandomGenerator random) {
         int size = rows * columns / type.elements() * type.bytes();
         byte[] bytes = new byte[size + 3];
@@ -50,7 +50,7 @@ public final class Blocks {
         };
     }
 
-    /** Returns whether a second binary16 follows the scale: a minimum, or the scale of minima. */
+    /** Returns whether a second binary16 number follows the scale, which is a minimum or the scale of minima. */
     public static boolean hasMinimum(BlockType type) {
         return switch (type) {
             case Q4_1, Q5_1, Q4_K, Q5_K, Q2_K -> true;

@@ -7,8 +7,8 @@ import java.util.stream.IntStream;
 
 /**
  * Numbers in {@code double}, and the largest error of each in f32 arithmetic with the same inputs: a running error bound (Higham 2002,
- * section 3.3). Each operation adds its own roundings to the errors of its operands, with their second order; a sum of n terms in any order
- * has n roundings of the sum of their sizes.
+ * section 3.3). Each operation adds its roundings to the propagated errors of its operands, including terms of second
+ * order. A sum of n terms in any order has n roundings of the sum of the absolute terms.
  *
  * @param values exact
  * @param errors at least 0
@@ -17,18 +17,18 @@ import java.util.stream.IntStream;
 public record Bounded(double[] values, double[] errors) {
     private static final double U = 0x1p-24;
 
-    /** Returns numbers that both have. */
+    /** Returns numbers without an error. */
     public static Bounded exact(double... values) {
         return new Bounded(values, new double[values.length]);
     }
 
-    /** Returns some of them. */
+    /** Returns {@code count} numbers from index {@code from} on. */
     public Bounded slice(int from, int count) {
         return new Bounded(
                 Arrays.copyOfRange(values, from, from + count), Arrays.copyOfRange(errors, from, from + count));
     }
 
-    /** Returns the numbers of all, one after another. */
+    /** Returns the concatenation of the numbers of all parts. */
     public static Bounded joined(Bounded... parts) {
         return new Bounded(
                 Arrays.stream(parts)
@@ -39,7 +39,7 @@ public record Bounded(double[] values, double[] errors) {
                         .toArray());
     }
 
-    /** Returns the products of rows of a matrix {@code [outputs, inputs]} with these. */
+    /** Returns the products of the rows of a matrix {@code [outputs, inputs]} with these numbers. */
     public Bounded linear(double... weight) {
         int inputs = values.length;
         double[] sums = new double[weight.length / inputs];
@@ -54,10 +54,10 @@ public record Bounded(double[] values, double[] errors) {
     }
 
     /**
-     * Returns a token of a causal convolution, each channel alone.
+     * Returns a token of a causal convolution of each channel.
      *
-     * @param rows of the token and the tokens before it
-     * @param taps {@code [channels, taps]}, the factor of the token itself last
+     * @param rows the token and the tokens before it
+     * @param taps {@code [channels, taps]}; the last tap is the factor of the token itself
      */
     public static Bounded convolution(Bounded[] rows, int token, double... taps) {
         int channels = rows[token].values.length;
@@ -76,7 +76,8 @@ public record Bounded(double[] values, double[] errors) {
     }
 
     /**
-     * Returns {@code x / sqrt(mean(x^2) + epsilon) * weight}; the relative error of a root of a mean square is half the error of its sum.
+     * Returns {@code x / sqrt(mean(x^2) + epsilon) * weight}; the relative error of a root mean square is half the
+     * relative error of its sum.
      */
     public Bounded rms(double[] weight, double epsilon) {
         double square = 0;
@@ -94,13 +95,16 @@ public record Bounded(double[] values, double[] errors) {
                         * (errors[i] * (inverse + ofInverse) + Math.abs(values[i]) * (ofInverse + 3 * U * inverse)));
     }
 
-    /** Returns {@code x / (1 + e^-x)}, whose slope is at most 1.1, with an exponential that is off by four units in the last place. */
+    /**
+     * Returns {@code x / (1 + e^-x)} with a slope of at most 1.1. The exponential has an error of four units in the
+     * last place.
+     */
     public Bounded silu() {
         IntToDoubleFunction silu = i -> values[i] / (1 + Math.exp(-values[i]));
         return map(silu, i -> 1.1 * errors[i] + 12 * U * (Math.abs(silu.applyAsDouble(i)) + 1.1 * errors[i]));
     }
 
-    /** Returns the products of each with another. */
+    /** Returns the products with the numbers at the same index. */
     public Bounded times(Bounded other) {
         return map(i -> values[i] * other.values[i], i -> {
             double error = size(i) * other.errors[i] + errors[i] * other.size(i);
@@ -108,12 +112,12 @@ public record Bounded(double[] values, double[] errors) {
         });
     }
 
-    /** Returns the sums of each with another. */
+    /** Returns the sums with the numbers at the same index. */
     public Bounded plus(Bounded other) {
         return map(i -> values[i] + other.values[i], i -> errors[i] + other.errors[i] + U * (size(i) + other.size(i)));
     }
 
-    /** Returns the products of all with one number, which may be off. */
+    /** Returns the products of all numbers with one factor, which may have an error. */
     public Bounded times(double factor, double error) {
         double[] factors = new double[values.length];
         double[] off = new double[values.length];

@@ -9,12 +9,12 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
 
-/** The expected contents of a cache: lists of tokens, each narrowed separately, one element after another. */
+/** The expected contents of a cache: lists of tokens. Each token is narrowed separately, element by element. */
 public final class CacheModel {
     /** One token of one layer: {@code [head][dim]}. */
     public record Token(float[][] key, float[][] value) {}
 
-    /** One sequence: {@code [layer][token]}, tokens before {@code first} being given up. */
+    /** One sequence: {@code [layer][token]}. The cache has dropped the tokens before {@code first}. */
     public static final class Tokens {
         public final List<List<Token>> layers = new ArrayList<>();
         private long first;
@@ -25,7 +25,7 @@ public final class CacheModel {
             }
         }
 
-        /** Returns the first token that is not given up. */
+        /** Returns the first token that is not dropped. */
         public long first() {
             return first;
         }
@@ -37,7 +37,7 @@ public final class CacheModel {
             return other;
         }
 
-        /** Drops the tokens at {@code length} and after, in layers of that length. */
+        /** Drops the tokens from {@code length} on in layers that have them. */
         public void truncate(long length) {
             layers.forEach(layer -> layer.subList((int) Math.min(length, layer.size()), layer.size())
                     .clear());
@@ -70,7 +70,7 @@ public final class CacheModel {
         return rows;
     }
 
-    /** {@code [1, heads, tokens, dim]}, narrowed and widened again or as they were. */
+    /** Returns {@code [1, heads, tokens, dim]}, narrowed to the format and widened again. */
     public static Tensor tensor(List<Token> tokens, boolean keys, int heads, int dim, CacheFormat narrowed) {
         float[] values = new float[heads * tokens.size() * dim];
         for (int t = 0; t < tokens.size(); t++) {
@@ -84,7 +84,7 @@ public final class CacheModel {
         return Tensor.of(values, 1, heads, tokens.size(), dim);
     }
 
-    /** Narrows a key in blocks of 32 elements with a scale each. */
+    /** Narrows a key in blocks of 32 elements, each with a scale. */
     public static float[] narrowBlocks(float[] row) {
         float[] narrowed = new float[row.length];
         for (int from = 0; from < row.length; from += 32) {

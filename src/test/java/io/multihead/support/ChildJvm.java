@@ -12,30 +12,34 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** Runs a class of the tests in a separate JVM, with the library and the tests on the class path: for tests that depend on options. */
+/**
+ * Runs a test class in a separate JVM, with the library and the tests on the class path, for tests that depend on JVM
+ * options.
+ */
 public final class ChildJvm {
-    /** For programs that print numbers in the language of their machine. */
+    /** The language for programs that print numbers in the language of their machine. */
     private static final List<String> LANGUAGE = List.of("-Duser.language=en", "-Duser.country=US");
 
-    /** In which the output is read. */
+    /** The encodings in which the output is read. */
     private static final List<String> ENCODINGS = List.of("-Dstdout.encoding=UTF-8", "-Dstderr.encoding=UTF-8");
 
     /** The options that the documentation requires from users of the library. */
     private static final List<String> VECTOR_MODULE = List.of("--add-modules", "jdk.incubator.vector");
 
     /**
-     * Methods are compiled in the foreground, after a number of calls that does not depend on the load of the machine: C2's inlining depends on the
-     * profile at that time, and results of calls that are not inlined stay objects as long as the JVM lives. For tests of allocated bytes.
+     * Compiles methods in the foreground, after a number of calls that does not depend on the load of the machine. C2's
+     * inlining depends on the profile at that time, and results of calls that are not inlined are objects until the JVM
+     * ends. Tests of allocated bytes need this option.
      */
     public static final String FOREGROUND = "-Xbatch";
 
     private ChildJvm() {}
 
     /**
-     * Runs a main method with the Vector API and returns the lines that it printed to standard output and standard error.
+     * Runs a main method with the Vector API, and returns the lines of standard output and standard error.
      *
-     * @param options more options of the JVM
-     * @throws IOException if the JVM does not end normally and in time; the message has its output
+     * @param options additional JVM options
+     * @throws IOException if the JVM does not end normally and in time; the message contains its output
      */
     public static List<String> run(Class<?> main, List<String> options, String... arguments)
             throws IOException, InterruptedException {
@@ -46,9 +50,9 @@ public final class ChildJvm {
     }
 
     /**
-     * Runs a main method as {@link #run} does, with the given options of the JVM and no others.
+     * Runs a main method like {@link #run}, with the given JVM options only.
      *
-     * @throws IOException if the JVM does not end normally and in time; the message has its output
+     * @throws IOException if the JVM does not end normally and in time; the message contains its output
      */
     public static List<String> runWithOnly(Class<?> main, List<String> options, String... arguments)
             throws IOException, InterruptedException {
@@ -57,9 +61,9 @@ public final class ChildJvm {
     }
 
     /**
-     * Runs a main method as {@link #run} does, in a folder, with the libraries of the tests, and in the English language.
+     * Runs a main method like {@link #run}, in a folder, with the libraries of the tests, and in English.
      *
-     * @throws IOException if the JVM does not end normally and in time; the message has its output
+     * @throws IOException if the JVM does not end normally and in time; the message contains its output
      */
     public static List<String> runIn(Path folder, Class<?> main, String... arguments)
             throws IOException, InterruptedException {
@@ -80,7 +84,8 @@ public final class ChildJvm {
         command.addAll(options);
         command.addAll(List.of("-cp", classes, main.getName()));
         command.addAll(List.of(arguments));
-        // a file: no reader is needed while the JVM runs, so the limit holds for a JVM that never closes its output
+        // a file needs no reader while the JVM runs, so the time limit also works for a JVM that never closes its
+        // output
         Path output = Files.createTempFile("child", ".out");
         try {
             int status = run(folder, command, output);
@@ -111,7 +116,10 @@ public final class ChildJvm {
         }
     }
 
-    /** Not the property with the class path: a launcher may have its own class loader, and libraries of tests are not needed. */
+    /**
+     * Returns the location of a class. The property java.class.path is not used, since a launcher may have a separate
+     * class loader, and libraries of tests are not needed.
+     */
     private static String location(Class<?> type) {
         return Path.of(URI.create(
                         type.getProtectionDomain().getCodeSource().getLocation().toString()))

@@ -9,15 +9,16 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * Limits of processor time, for calls whose time grows too fast if they are wrong. A busy machine gives less of it in the same seconds; a call that
- * waits needs none, so {@link Patience#HANG_SECONDS} of the clock are a limit, too.
+ * Limits of processor time, for calls that a fault would make very slow. Processor time does not depend on the load of
+ * the machine. A waiting call needs no processor time, so there is also a limit of {@link Patience#HANG_SECONDS} of the
+ * clock.
  */
 public final class CpuTime {
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     private CpuTime() {}
 
-    /** Makes a call in a separate thread, which is abandoned if it needs more processor time than it may, or hangs. */
+    /** Makes a call in a separate thread, which is abandoned if the call exceeds its processor time or hangs. */
     public static <T> T within(long seconds, Callable<T> call) throws Exception {
         FutureTask<T> task = new FutureTask<>(call);
         Thread thread = Thread.ofPlatform().daemon().start(task);

@@ -6,7 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.Arrays;
 import java.util.function.DoubleSupplier;
 
-/** Gradients compared with fourth-order differences of a specification in double, which have an error of about 1e-10. */
+/**
+ * Compares gradients with fourth-order differences of a specification in double, which have an error of about 1e-10.
+ */
 public final class Differences {
     private static final double STEP = 1e-3;
     private static final int MOST = 40;
@@ -16,8 +18,8 @@ public final class Differences {
     /**
      * Asserts that some elements of a gradient are slopes.
      *
-     * @param at the numbers that the loss reads, changed in turn and restored
-     * @param bound of the gradient's own rounding
+     * @param at the numbers that the loss reads. Each is changed and restored.
+     * @param bound of the rounding of the gradient
      */
     public static void assertSlopes(double[] gradient, double[] at, DoubleSupplier loss, double bound, String of) {
         assertTrue(Arrays.stream(gradient).anyMatch(g -> Math.abs(g) > 4 * bound), of + " has no gradient");

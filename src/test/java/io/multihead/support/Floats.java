@@ -7,14 +7,20 @@ import java.util.random.RandomGenerator;
 public final class Floats {
     private Floats() {}
 
-    /** Returns the bits of each number. NaN are all the same: which one of two NaN a sum keeps is not specified. */
+    /**
+     * Returns the bits of each number. All NaN have the same bits, since it is not specified which of two NaN a sum
+     * keeps.
+     */
     public static int[] bits(float[] values) {
         int[] bits = new int[values.length];
         Arrays.setAll(bits, i -> Float.floatToIntBits(values[i]));
         return bits;
     }
 
-    /** Returns normal numbers, larger ones, some of any size and -0; a quarter of the arrays also has special ones here and there. */
+    /**
+     * Returns normally distributed numbers, larger numbers, some numbers of any size and -0. A quarter of the arrays
+     * also contains special numbers.
+     */
     public static float[] random(RandomGenerator random, int length, float... special) {
         float[] numbers = new float[length];
         int kinds = random.nextInt(4) == 0 ? 400 : 4;

@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** A vector of PyTorch's results from the test resources. */
+/** A test vector with PyTorch's results from the test resources. */
 public final class Golden {
     private final Safetensors file;
 
@@ -20,7 +20,7 @@ public final class Golden {
         this.file = file;
     }
 
-    /** Opens a vector by its name, without the ending. */
+    /** Opens a vector by its name without extension. */
     public static Golden open(String name) {
         try {
             return new Golden(Safetensors.map(Arena.ofAuto(), folder().resolve(name + ".safetensors")));
@@ -29,7 +29,9 @@ public final class Golden {
         }
     }
 
-    /** Returns the names of all vectors that start with a prefix, folder included, as in {@code layer/norm_}. */
+    /**
+     * Returns the names of all vectors that start with a prefix, which includes the folder, as in {@code layer/norm_}.
+     */
     public static Stream<String> names(String prefix) {
         Path folder = folder();
         try (Stream<Path> files = Files.walk(folder, 2)) {
@@ -51,12 +53,12 @@ public final class Golden {
         return file.get(name);
     }
 
-    /** The tensor of a name, or null. */
+    /** Returns the tensor with a name, or null. */
     public @Nullable Tensor find(String name) {
         return file.find(name);
     }
 
-    /** A setting of the vector; empty if there is none. */
+    /** Returns a setting of the vector, or an empty string if it is absent. */
     public String meta(String key) {
         return file.metadata().getOrDefault(key, "");
     }

@@ -13,13 +13,13 @@ import io.multihead.tensor.Tensor;
 import java.util.Map;
 import java.util.Random;
 
-/** One random call of a layer, with everything needed to compute it a second time by {@link NaiveLayer}. */
+/** One random call of a layer, with all data to compute it a second time with {@link NaiveLayer}. */
 public final class LayerCase {
-    /** Numbers of things. */
+    /** The sizes of a call. */
     public record Sizes(
             int batch, int queries, int keys, int kvHeads, int group, int headDim, int valueDim, int embedDim) {}
 
-    /** Options of the layer and the shape of its memory. */
+    /** Options of the layer and layouts of its memory. */
     public record Switches(
             boolean bias,
             boolean keyValueBias,
@@ -51,7 +51,7 @@ public final class LayerCase {
         CALL_TOP_LEFT
     }
 
-    /** Which masks the call has. */
+    /** The masks of the call. */
     public record Masks(Padding padding, Scores scores, Causal causal) {
         public static final Masks NONE = new Masks(Padding.NONE, Scores.NONE, Causal.NONE);
     }
@@ -63,9 +63,9 @@ public final class LayerCase {
     public final MultiHeadInputs inputs;
     private final Masks masks;
     private final Random random;
-    /** Key padding as in PyTorch; null for none. */
+    /** The key padding as in PyTorch, or null. */
     private Tensor padding;
-    /** Score mask or bias as in PyTorch; null for none. */
+    /** The score mask or bias as in PyTorch, or null. */
     public Tensor scores;
 
     public LayerCase(Sizes sizes, Switches switches, Masks masks, long seed) {
@@ -129,7 +129,7 @@ public final class LayerCase {
         return MultiHeadAttention.of(config, parameters::get);
     }
 
-    /** Runs the layer into fresh outputs of the case's element type, with all weights. */
+    /** Runs the layer with new outputs of the case's element type, including all weights. */
     public MultiHeadOutputs run(Compute cpu) {
         int heads = config.queryHeads();
         MultiHeadOutputs outputs = MultiHeadOutputs.of(empty(lead(sizes.queries, sizes.embedDim)))
@@ -143,13 +143,13 @@ public final class LayerCase {
         return expected(parameters);
     }
 
-    /** The result by definition with other parameters. */
+    /** Returns the result of the definition with other parameters. */
     public NaiveLayer.Result expected(Map<String, Tensor> others) {
         return new NaiveLayer(config, others)
                 .forward(batched(inputs.query()), batched(inputs.key()), batched(inputs.value()), this::bias);
     }
 
-    /** The view {@code [batch, tokens, features]}. */
+    /** Returns the view {@code [batch, tokens, features]}. */
     public Tensor batchFirst(Tensor tensor) {
         return switches.batchFirst ? tensor : tensor.permute(1, 0, 2);
     }
@@ -183,7 +183,7 @@ public final class LayerCase {
         return TestTensors.guarded(floating(), switches.strided, dims);
     }
 
-    /** Returns the element type of inputs and outputs: layers take only floating-point types. */
+    /** Returns the element type of inputs and outputs, which must be a floating-point type. */
     private DType floating() {
         return switches.dtype.isFloating() ? switches.dtype : DType.F32;
     }

@@ -6,24 +6,24 @@ import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
-/** How a test lays a tensor out in memory; every one of them must give the same results. */
+/** The memory layout of a tensor in tests. All layouts must give the same results. */
 public enum Layout {
     /** Row-major, native memory. */
     DENSE,
-    /** Row-major over a Java array of bytes. */
+    /** Row-major in a Java array of bytes. */
     HEAP,
     /** The second and third axes from the right swapped in memory: (batch, tokens, heads, dim). */
     TOKENS_FIRST,
     /** The last two axes swapped in memory. */
     TURNED,
-    /** Gaps between all elements and before the first. */
+    /** Gaps between all elements and before the first element. */
     GAPS,
-    /** One byte past alignment. */
+    /** Row-major, one byte after an aligned address. */
     MISALIGNED;
 
     private static final byte FILL = 0x5A;
 
-    /** A tensor of this layout in memory filled with a pattern that no kernel may touch beyond the elements. */
+    /** Allocates a tensor of this layout. The memory around the elements has a pattern that no kernel may change. */
     public Tensor allocate(Arena arena, DType dtype, long... dims) {
         Shape shape = Shape.of(dims);
         int rank = dims.length;
@@ -49,7 +49,7 @@ public enum Layout {
         return Tensor.view(this == MISALIGNED ? whole.asSlice(1) : whole, dtype, shape, offset, strides);
     }
 
-    /** Whether every byte that belongs to no element still holds the pattern. */
+    /** Returns whether every byte outside the elements still has the pattern. */
     public static boolean untouchedOutside(Tensor tensor) {
         MemorySegment memory = tensor.memory();
         boolean[] owned = new boolean[(int) memory.byteSize()];

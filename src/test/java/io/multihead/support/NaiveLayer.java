@@ -12,9 +12,9 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Multi-head attention written as its definition, in plain loops and {@code double}; the extra keys are appended, and masks give for every
- * key the number that is added to its score. Every number has a bound of its error in f32 arithmetic, in units of 2<sup>-24</sup>, carried
- * from step to step to first order.
+ * The definition of multi-head attention in plain loops in {@code double}. The extra keys are appended, and masks
+ * return the number to add to the score of each key. Every number has a bound of its error in f32 arithmetic, in units
+ * of 2<sup>-24</sup>, which is propagated to first order.
  */
 public final class NaiveLayer {
     private final MultiHeadConfig config;
@@ -25,14 +25,14 @@ public final class NaiveLayer {
         this(config, parameters, null);
     }
 
-    /** A layer with a soft-cap from the configuration, and with these sinks, one per query head. */
+    /** Creates a layer with a soft-cap from the configuration and with the given sinks, one per query head. */
     public NaiveLayer(MultiHeadConfig config, Map<String, Tensor> parameters, double @Nullable [] sinks) {
         this.config = config;
         this.parameters = parameters;
         this.sinks = sinks;
     }
 
-    /** The sum of masks and biases for one score; minus infinity hides the key. For projected keys only. */
+    /** The sum of masks and biases for the score of a projected key. Minus infinity hides the key. */
     public interface ScoreBias {
         double at(int batch, int head, int query, int key);
     }
@@ -44,9 +44,9 @@ public final class NaiveLayer {
         }
     }
 
-    /** Output per batch, and weights per batch and head. */
+    /** The output of each batch, and the weights of each batch and head. */
     public record Result(List<Numbers> output, List<List<Numbers>> weights) {
-        /** Weights of one batch, averaged over heads. */
+        /** Returns the weights of one batch, averaged over heads. */
         public Numbers averageWeights(int batch) {
             List<Numbers> heads = weights.get(batch);
             double[][] first = heads.get(0).value();
@@ -63,7 +63,7 @@ public final class NaiveLayer {
         }
     }
 
-    /** Inputs are {@code [batch][token][feature]}. */
+    /** Computes the result for inputs of {@code [batch][token][feature]}. */
     public Result forward(double[][][] query, double[][][] key, double[][][] value, ScoreBias bias) {
         Result result = new Result(new ArrayList<>(), new ArrayList<>());
         int heads = config.queryHeads();
@@ -127,7 +127,7 @@ public final class NaiveLayer {
         }
     }
 
-    /** Softmax in place; weights of 0 where a query sees no key. */
+    /** Computes the softmax in place. The weights of a query that sees no key are 0. */
     private static Numbers softmax(Numbers scores, double sink) {
         for (int i = 0; i < scores.value.length; i++) {
             double[] row = scores.value[i];
@@ -165,7 +165,7 @@ public final class NaiveLayer {
         }
     }
 
-    /** The key and value head of a query head. */
+    /** Returns the key/value head of a query head. */
     private int sharedBy(int head) {
         return head / (config.queryHeads() / config.keyValueHeads());
     }
@@ -196,7 +196,8 @@ public final class NaiveLayer {
 
     /**
      * Normalizes and rotates the heads of each token. An error of e in each of d elements changes a root mean square r by at most e, so it
-     * changes x w / r by at most {@code (1 + sqrt(d)) e |w| / r}; a rotation adds the errors of two elements. Both add about ten roundings.
+     * changes x w / r by at most {@code (1 + sqrt(d)) e |w| / r}; a rotation adds the errors of two elements. Each of
+     * these steps adds about ten roundings.
      */
     private Numbers staged(Numbers tokens, String normName) {
         int headDim = (int) config.headDim();

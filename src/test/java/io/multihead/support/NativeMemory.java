@@ -8,15 +8,15 @@ import javax.management.JMException;
 import javax.management.ObjectName;
 
 /**
- * The native memory that this JVM has allocated for other purposes than its own structures: the memory of arenas, whose sizes native memory
- * tracking counts to the byte.
+ * The native memory of this JVM in category Other, which is the memory of arenas. Native memory tracking counts it to
+ * the byte.
  */
 public final class NativeMemory {
-    /** The option that a JVM needs to be asked. */
+    /** The JVM option that is needed to read this memory. */
     public static final String TRACKING = "-XX:NativeMemoryTracking=summary";
 
     private static final Pattern OTHER = Pattern.compile("Other \\(reserved=\\d+, committed=(\\d+)\\)");
-    /** The time that threads may take to end, and the garbage collector to find unreachable objects. */
+    /** The maximum time until threads end, and until the garbage collector finds unreachable objects. */
     private static final long PATIENCE_NANOS = 300_000_000_000L;
 
     private static final long LONGEST_PAUSE = 100;
@@ -45,7 +45,9 @@ public final class NativeMemory {
         }
     }
 
-    /** Repeats an action until the allocated bytes are as expected or patience ends, and returns them. */
+    /**
+     * Repeats an action until the allocated bytes are as expected or the time is over, and returns the allocated bytes.
+     */
     public static long after(Runnable action, LongPredicate wanted) throws InterruptedException {
         long bytes = -1;
         long pause = 10;
@@ -56,7 +58,7 @@ public final class NativeMemory {
                 break;
             }
             Thread.sleep(pause);
-            pause = Math.min(2 * pause, LONGEST_PAUSE); // an action that collects garbage keeps a core busy
+            pause = Math.min(2 * pause, LONGEST_PAUSE); // garbage collections keep a core busy
         }
         return bytes;
     }

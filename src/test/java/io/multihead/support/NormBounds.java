@@ -4,8 +4,8 @@ import io.multihead.reference.ReferenceNorm;
 import java.util.Arrays;
 
 /**
- * How far f32 normalization may be off, by propagating every rounding to first order, with 2% for the higher orders. A sum over
- * a row is 32 chains and a tree of 5 levels; over rows, chains of 64 in up to 64 units.
+ * The error bounds of f32 normalization. Every rounding is propagated to first order, with 2% for higher orders. A sum
+ * over a row has 32 chains and a tree of 5 levels. A sum over rows has chains of 64 in up to 64 units.
  */
 public final class NormBounds {
     private static final double U = 0x1p-24 * 1.02;
@@ -45,7 +45,7 @@ public final class NormBounds {
         return biasBound;
     }
 
-    /** One more row of the parameters' gradients. */
+    /** Adds a row to the parameters' gradients. */
     public void add(Row row, double[] dy) {
         for (int i = 0; i < dy.length; i++) {
             double product = dy[i] * row.z[i];
@@ -60,12 +60,12 @@ public final class NormBounds {
     public static final class Row {
         private final double[] z;
         private final double[] zError;
-        /** Relative error of the factor that the row is multiplied with. */
+        /** The relative error of the factor of the row. */
         private final double factorError;
 
         private final double deviation;
         private final boolean centered;
-        /** Roundings of a sum over the row and its division. */
+        /** The roundings of a sum over the row and of its division. */
         private final double chain;
 
         public Row(double[] x, double epsilon, boolean centered) {
@@ -77,7 +77,8 @@ public final class NormBounds {
             double[] d = Arrays.stream(z).map(v -> Math.abs(v) * deviation).toArray();
             double[] dError = new double[n];
             if (centered) {
-                // x - m1 rounds; its mean rounds, too, which includes the error of m1; and subtracting it rounds
+                // x - m1 rounds; its mean, which includes the error of m1, rounds; and the subtraction of the mean
+                // rounds
                 double off = U * chain * mean(absolute(x));
                 double rest = U * (chain + 1) * (mean(d) + off);
                 for (int i = 0; i < n; i++) {
@@ -92,7 +93,7 @@ public final class NormBounds {
             }
             squaresError += U * (chain + 1) * (squares + squaresError);
             double variance = squares + epsilon;
-            // the exact effect on 1 / sqrt, since the error may be as large as the variance; then it rounds to f32
+            // the exact effect on 1 / sqrt, since the error may be as large as the variance; the result rounds to f32
             double least = Math.max(variance - squaresError, epsilon == 0 ? variance / 4 : epsilon);
             factorError = Math.sqrt(variance / least) - 1 + U;
             zError = new double[n];
@@ -101,7 +102,7 @@ public final class NormBounds {
             }
         }
 
-        /** Of {@code z weight + bias}, rounded once. */
+        /** Returns the bounds of {@code z weight + bias}, which is rounded once. */
         public double[] output(double[] weight, double[] bias) {
             double[] bound = new double[z.length];
             for (int i = 0; i < z.length; i++) {
@@ -111,7 +112,7 @@ public final class NormBounds {
             return bound;
         }
 
-        /** Of {@code (g - mean(g) - z mean(g z)) / deviation} with {@code g = dy weight}. */
+        /** Returns the bounds of {@code (g - mean(g) - z mean(g z)) / deviation} with {@code g = dy weight}. */
         public double[] inputGradient(double[] weight, double[] dy) {
             int n = z.length;
             double mean = 0;

@@ -11,7 +11,7 @@ import java.util.random.RandomGenerator;
 public final class Numbers {
     private Numbers() {}
 
-    /** Sets every element, row-major. */
+    /** Sets all elements in row-major order. */
     public static Tensor fill(Tensor tensor, DoubleSupplier source) {
         if (tensor.shape().elements() > 0) {
             fill(tensor, new long[tensor.rank()], 0, source);
@@ -19,19 +19,19 @@ public final class Numbers {
         return tensor;
     }
 
-    /** Normal numbers around a mean. */
+    /** Sets all elements to normally distributed numbers. */
     public static Tensor gaussian(Tensor tensor, RandomGenerator random, double mean, double sigma) {
         return fill(tensor, () -> mean + sigma * random.nextGaussian());
     }
 
-    /** The same numbers in another layout. */
+    /** Returns a copy with the same numbers in another layout. */
     public static Tensor copy(Tensor from, Arena arena, Layout layout, DType dtype) {
         Tensor to = layout.allocate(arena, dtype, from.shape().toArray());
         from.copyTo(to);
         return to;
     }
 
-    /** Elements row-major, widened. */
+    /** Returns the widened elements in row-major order. */
     public static double[] of(Tensor tensor) {
         double[] values = new double[(int) tensor.shape().elements()];
         if (values.length > 0) {
@@ -40,7 +40,7 @@ public final class Numbers {
         return values;
     }
 
-    /** Returns some positions of an axis, in the order given, as dense f32. */
+    /** Returns some positions of an axis, in the given order, as dense f32. */
     public static Tensor select(Tensor of, int axis, int... indices) {
         long[] dims = of.shape().toArray();
         dims[axis] = indices.length;
@@ -51,7 +51,7 @@ public final class Numbers {
         return some;
     }
 
-    /** Returns the sums of elements. */
+    /** Returns the sums of the elements at the same index. */
     public static double[] sum(double[] a, double[] b) {
         double[] result = a.clone();
         for (int i = 0; i < a.length; i++) {

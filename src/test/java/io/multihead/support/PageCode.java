@@ -10,7 +10,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Pattern;
 
-/** Code of a page that a test has, too: pages are not formatted, so white space and comments do not count. */
+/**
+ * Compares the code of a page with the code of a test. White space and comments are ignored, since pages are not
+ * formatted.
+ */
 public final class PageCode {
     private static final Pattern BLOCK = Pattern.compile("(?s)```java\n(.*?)```");
     private static final Pattern TYPE = Pattern.compile("(?:class|record) (\\w+)");
@@ -18,7 +21,10 @@ public final class PageCode {
 
     private PageCode() {}
 
-    /** Requires that a source has the body of every method of classes and records of a page; types by their names, or all of the page. */
+    /**
+     * Requires that a source has the bodies of all methods of classes and records of a page. {@code types} are the
+     * names of these classes and records, or empty for all.
+     */
     public static void isTested(Path page, Path source, String... types) throws IOException {
         String tested = compact(Files.readString(source));
         List<String> missing = new ArrayList<>();
@@ -42,7 +48,7 @@ public final class PageCode {
         return COMMENT.matcher(code).replaceAll("").replaceAll("\\s+", "");
     }
 
-    /** Blocks in braces within the braces of the type. */
+    /** Returns the blocks in braces within the braces of the type. */
     private static List<String> bodies(String code) {
         List<String> bodies = new ArrayList<>();
         int depth = 0;

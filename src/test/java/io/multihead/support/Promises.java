@@ -9,8 +9,8 @@ import java.nio.file.StandardOpenOption;
 import java.util.Locale;
 
 /**
- * The promises in figures, the most important first, and the limits that tests assert. A test run records its measurements in {@code
- * target/promises.txt}, one line each, from which docs/accuracy.md is filled.
+ * The promised figures, the most important first, and the limits that tests assert. A test run records one line for
+ * each measurement in {@code target/promises.txt}. The figures of docs/accuracy.md come from this file.
  */
 public enum Promises {
     FORWARD(
@@ -52,12 +52,12 @@ public enum Promises {
         this.limit = limit;
     }
 
-    /** Returns the limit that a measured value must not exceed, or, for percentages, fall below. */
+    /** Returns the limit of measured values: a minimum for percentages, and a maximum for other values. */
     public double limit() {
         return limit;
     }
 
-    /** Records a measured value with the limit and the lane width of this JVM. */
+    /** Records a measured value, the limit, and the lane width of this JVM. */
     public void record(double value) {
         String lanes = System.getProperty("io.multihead.lanes", "preferred");
         String bound = (text.endsWith("%") ? ">= " : "<= ") + (limit < 1 ? "%.0e" : "%.4g").formatted(limit);

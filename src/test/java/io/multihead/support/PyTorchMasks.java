@@ -4,11 +4,14 @@ import io.multihead.attention.Mask;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 
-/** The masks of PyTorch's {@code nn.MultiheadAttention}: I8 drops where it is not zero, a floating-point type is added. */
+/**
+ * The masks of PyTorch's {@code nn.MultiheadAttention}. A nonzero I8 element hides a key, and a floating-point element
+ * is added to the score.
+ */
 public final class PyTorchMasks {
     private PyTorchMasks() {}
 
-    /** {@code key_padding_mask}, {@code [batch, keys]} or {@code [keys]}. */
+    /** Returns the mask of {@code key_padding_mask}, {@code [batch, keys]} or {@code [keys]}. */
     public static Mask padding(Tensor padding) {
         if (padding.dtype() == DType.I8) {
             return Mask.keyPadding(padding);
@@ -16,13 +19,13 @@ public final class PyTorchMasks {
         return Mask.bias(padding.rank() == 1 ? padding : padding.reshape(padding.dim(0), 1, 1, padding.dim(1)));
     }
 
-    /** {@code attn_mask}, {@code [queries, keys]} or {@code [batch * heads, queries, keys]}. */
+    /** Returns the mask of {@code attn_mask}, {@code [queries, keys]} or {@code [batch * heads, queries, keys]}. */
     public static Mask scores(Tensor scores, long heads) {
         Tensor perHead = perHead(scores, heads);
         return scores.dtype() == DType.I8 ? Mask.drop(perHead) : Mask.bias(perHead);
     }
 
-    /** {@code [batch, heads, queries, keys]} of {@code [batch * heads, queries, keys]}. */
+    /** Returns a view {@code [batch, heads, queries, keys]} of {@code [batch * heads, queries, keys]}. */
     public static Tensor perHead(Tensor scores, long heads) {
         return scores.rank() == 2 ? scores : scores.reshape(scores.dim(0) / heads, heads, scores.dim(1), scores.dim(2));
     }

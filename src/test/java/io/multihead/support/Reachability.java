@@ -8,7 +8,7 @@ import java.lang.ref.WeakReference;
 public final class Reachability {
     private Reachability() {}
 
-    /** Fails if the object is still there after many collections. */
+    /** Fails if the object is still reachable after many collections. */
     public static void assertCollected(WeakReference<?> reference) throws InterruptedException {
         for (Patience patience = new Patience(); reference.get() != null && patience.isLeft(); ) {
             System.gc();

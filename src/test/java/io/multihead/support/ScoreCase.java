@@ -16,19 +16,19 @@ import net.jqwik.api.Arbitrary;
 import net.jqwik.api.Combinators;
 import org.jspecify.annotations.Nullable;
 
-/** A random call of attention, and its changes of scores: options, and the same as a specification. */
+/** A random call of attention with changes of scores, as options and as a specification. */
 public final class ScoreCase {
     public final AttentionCase.Built built;
     public final AttentionOptions options;
     public final ScoreRule rule;
     public final float @Nullable [] sinks;
 
-    /** Windows, soft-cap, linear biases, sinks, a modifier, and the size of sparse blocks, 0 for none. */
+    /** Window, soft-cap, linear biases, sinks, a modifier, and the size of sparse blocks, which is 0 without blocks. */
     public record Changes(
             long left, long right, double softCap, boolean slopes, boolean sinks, boolean modifier, int blocks) {
         public static final Changes NONE = new Changes(Long.MAX_VALUE, Long.MAX_VALUE, 0, false, false, false, 0);
 
-        /** Returns them without a modifier. */
+        /** Returns these changes without a modifier. */
         public Changes differentiable() {
             return new Changes(left, right, softCap, slopes, sinks, false, blocks);
         }
@@ -92,7 +92,7 @@ public final class ScoreCase {
         rule = changed;
     }
 
-    /** Returns the specification of the call; a sink is its last key. */
+    /** Returns the specification of the call. A sink is its last key. */
     public ReferenceAttention.Call call(ReferenceDropout dropout) {
         ReferenceAttention.Call call = callWithoutSinks(dropout);
         return sinks == null ? call : call.withSinks(doubles(sinks));

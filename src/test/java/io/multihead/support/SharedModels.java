@@ -5,13 +5,16 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Real files of models in the repository's neighborhood on some machines. */
+/** Files of published models, which some machines have in a folder next to the repository. */
 public final class SharedModels {
     private static final Path FOLDER = Path.of("..", "shared", "models");
 
     private SharedModels() {}
 
-    /** Returns a file, such as {@code stories260K/golden.json}; where it is absent the test is skipped by its name. */
+    /**
+     * Returns a file, such as {@code stories260K/golden.json}. If it is absent, the test is skipped with a message that
+     * names the file.
+     */
     public static Path file(String name) {
         Path file = FOLDER.resolve(name);
         assumeTrue(

@@ -3,7 +3,10 @@ package io.multihead.support;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
-/** An arena of another one's memory that runs out of it, in the JDK's words. For one thread. */
+/**
+ * An arena with a limited amount of another arena's memory. When it is exhausted, it throws the JDK's error. Not safe
+ * for several threads.
+ */
 public final class SmallArena implements Arena {
     private final Arena arena;
     private final long largest;
@@ -17,12 +20,12 @@ public final class SmallArena implements Arena {
         left = all;
     }
 
-    /** Returns the bytes that it has left. */
+    /** Returns the number of bytes that are left. */
     public long left() {
         return left;
     }
 
-    /** Returns how often memory was refused. */
+    /** Returns the number of refused allocations. */
     public int refusals() {
         return refusals;
     }

@@ -17,27 +17,27 @@ public final class TestTensors {
 
     private TestTensors() {}
 
-    /** Normal numbers; strided ones are views of a wider tensor full of NaN. */
+    /** Returns normally distributed numbers. A strided tensor is a view of a wider tensor full of NaN. */
     public static Tensor random(Random random, DType dtype, boolean strided, long... dims) {
         return fill(room(dtype, strided, Double.NaN, dims), random::nextGaussian);
     }
 
-    /** Dense f32 normal numbers. */
+    /** Returns a dense tensor of normally distributed f32 numbers. */
     public static Tensor random(Random random, long... dims) {
         return random(random, DType.F32, false, dims);
     }
 
-    /** Memory for results; strided, it is between guards. */
+    /** Returns a tensor for results. A strided tensor is between guards. */
     public static Tensor guarded(DType dtype, boolean strided, long... dims) {
         return fill(room(dtype, strided, GUARD, dims), () -> Double.NaN);
     }
 
-    /** I8, one in three not zero. */
+    /** Returns an I8 tensor in which one in three elements is not zero. */
     public static Tensor flags(Random random, long... dims) {
         return fill(room(DType.I8, false, 0, dims), () -> random.nextInt(3) == 0 ? 1 - 2 * random.nextInt(2) : 0);
     }
 
-    /** F32, one in four minus infinity. */
+    /** Returns an F32 tensor in which one in four elements is minus infinity. */
     public static Tensor bias(Random random, long... dims) {
         return fill(
                 room(DType.F32, false, 0, dims),
@@ -74,7 +74,7 @@ public final class TestTensors {
         return tensor;
     }
 
-    /** Fails if memory around a strided {@link #guarded} tensor with its own memory was written. */
+    /** Fails if the memory around a strided {@link #guarded} tensor was written. */
     public static void assertGuardsIntact(Tensor strided) {
         long inside = strided.shape().elements();
         long all = strided.memory().byteSize() / strided.dtype().bytes();
@@ -98,7 +98,7 @@ public final class TestTensors {
         return all;
     }
 
-    /** Fails unless every element is within {@code tolerance} times the largest expected one. */
+    /** Fails unless the error of every element is at most {@code tolerance} times the largest expected element. */
     public static void assertClose(double[][][] expected, double[][][] actual, double tolerance) {
         double scale = 0;
         for (double[][] matrix : expected) {
@@ -115,7 +115,9 @@ public final class TestTensors {
         }
     }
 
-    /** Fails unless every element is within four times its error bound, plus the rounding of its element type. */
+    /**
+     * Fails unless the error of every element is at most four times its bound, plus the rounding of its element type.
+     */
     public static void assertClose(NaiveLayer.Numbers expected, Tensor actual) {
         double[][] value = expected.value();
         double[][] found = cube(actual.broadcast(1, actual.dim(0), actual.dim(1)))[0];
@@ -148,7 +150,7 @@ public final class TestTensors {
         }
     }
 
-    /** Fails unless both hold the same numbers; NaN equals NaN. */
+    /** Fails unless both tensors have the same numbers. NaN equals NaN. */
     public static void assertSame(Tensor expected, Tensor actual) {
         assertEquals(expected.shape(), actual.shape());
         if (expected.shape().elements() > 0) {

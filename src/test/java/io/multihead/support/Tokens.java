@@ -11,7 +11,7 @@ import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.SplittableRandom;
 
-/** Random tokens of the sizes that tests of sequences share, and attention over them. */
+/** Random tokens with the sizes that all tests of sequences use, and attention over these tokens. */
 public final class Tokens {
     public static final int HEADS = 4;
     public static final int KV_HEADS = 2;

@@ -18,23 +18,23 @@ import java.util.SplittableRandom;
 
 /** The results of a layer for an input: output and all gradients. */
 public record Trained(Tensor y, Tensor dx, Map<String, Tensor> gradients) {
-    /** Largest error against PyTorch's vectors, as a part of the largest expected magnitude. */
+    /** The largest error against PyTorch's vectors, relative to the largest expected magnitude. */
     private static final double GOLDEN = 1e-6;
 
-    /** How results are stored. */
+    /** The storage of results. */
     public record Storage(Arena arena, Layout layout, DType dtype) {
         public Tensor allocate(Shape shape) {
             return Numbers.fill(layout.allocate(arena, dtype, shape.toArray()), () -> Double.NaN);
         }
 
-        /** Normal numbers that f32 holds, and whatever the element type makes of them. */
+        /** Returns normally distributed numbers, which are rounded to f32 and then to the element type. */
         public Tensor normal(SplittableRandom random, double mean, double sigma, long... dims) {
             return Numbers.fill(
                     layout.allocate(arena, dtype, dims), () -> (float) (mean + sigma * random.nextGaussian()));
         }
     }
 
-    /** Records and differentiates once; the results, and gradients that hold {@code start} before. */
+    /** Runs forward and backward once, and returns the results. Gradients of parameters are {@code start} before. */
     public static Trained run(Compute cpu, Layer layer, Tensor x, Tensor dy, Storage storage, double start) {
         Tensor y = storage.allocate(layer.outputShape(x.shape()));
         Tensor dx = storage.allocate(x.shape());
@@ -48,7 +48,7 @@ public record Trained(Tensor y, Tensor dx, Map<String, Tensor> gradients) {
         return new Trained(y, dx, gradients);
     }
 
-    /** The same numbers to the bit. */
+    /** Fails unless the results have the same bits. */
     public void assertSame(Trained other, String what) {
         assertArrayEquals(Numbers.of(y), Numbers.of(other.y), what + ": y");
         assertArrayEquals(Numbers.of(dx), Numbers.of(other.dx), what + ": dx");
@@ -62,7 +62,7 @@ public record Trained(Tensor y, Tensor dx, Map<String, Tensor> gradients) {
         gradients.forEach((name, tensor) -> assertTrue(Layout.untouchedOutside(tensor), "bytes around " + name));
     }
 
-    /** Holds a layer without dropout to one of PyTorch's vectors: both forwards and every gradient. */
+    /** Compares a layer without dropout with one of PyTorch's vectors: both forms of forward, and every gradient. */
     public static void assertEqualsPyTorch(Golden golden, Layer layer) {
         Tensor x = golden.tensor("x");
         Storage storage = new Storage(Arena.ofAuto(), Layout.DENSE, DType.F32);
@@ -89,7 +89,7 @@ public record Trained(Tensor y, Tensor dx, Map<String, Tensor> gradients) {
         }
     }
 
-    /** Fails unless every element is within its bound and the rounding of its storage. */
+    /** Fails unless the error of every element is at most its bound plus the rounding of its storage. */
     public static void assertWithin(double[] expected, double[] bound, Tensor actual, String what) {
         double ratio = Tolerance.ratio(Numbers.of(actual), expected, bound, actual.dtype());
         assertTrue(ratio <= 1, what + ": R = " + ratio);

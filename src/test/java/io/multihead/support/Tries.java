@@ -9,16 +9,16 @@ import net.jqwik.api.lifecycle.PropertyExecutor;
 import net.jqwik.api.lifecycle.PropertyLifecycleContext;
 
 /**
- * Multiplies the tries of every property by the system property {@code multihead.tries}, which is 1 if absent. The tries in the annotations
- * are for continuous integration.
+ * Multiplies the tries of every property by the system property {@code multihead.tries}, with default 1. Continuous
+ * integration runs the number of tries in the annotations.
  *
  * <p>jqwik finds this class through {@code META-INF/services}.
  */
 public final class Tries implements AroundPropertyHook {
-    /** Fewer random calls would miss whole kinds of calls. */
+    /** The minimum of tries. Fewer random calls would miss whole kinds of calls. */
     static final int LEAST = 25;
 
-    /** Instantiated by jqwik alone. */
+    /** Creates an instance for jqwik, its only caller. */
     public Tries() {}
 
     @Override
@@ -27,12 +27,15 @@ public final class Tries implements AroundPropertyHook {
         return property.execute();
     }
 
-    /** Returns the factor of this run, for loops that are no properties. */
+    /** Returns the factor of this run, for loops that are not properties. */
     public static double factor() {
         return Double.parseDouble(System.getProperty("multihead.tries", "1"));
     }
 
-    /** Returns the tries to run instead of the annotated ones: at least {@link #LEAST}, or all of them if fewer. */
+    /**
+     * Returns the tries to run instead of the annotated tries: at least {@link #LEAST}, but not more than the annotated
+     * tries.
+     */
     static int scaled(int tries, double factor) {
         return Math.toIntExact(Math.max(Math.min(tries, LEAST), Math.round(tries * factor)));
     }

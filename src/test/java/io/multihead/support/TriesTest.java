@@ -8,7 +8,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.lifecycle.AfterContainer;
 import org.junit.jupiter.api.Test;
 
-/** One system property scales the tries of all properties, and none runs with fewer than a minimum. */
+/** One system property scales the tries of all properties, down to a minimum. */
 class TriesTest {
     private static final int ANNOTATED = 400;
     private static final AtomicInteger CALLS = new AtomicInteger();
@@ -27,7 +27,7 @@ class TriesTest {
         CALLS.incrementAndGet();
     }
 
-    /** jqwik calls this after the property: fails if the factor had no effect. */
+    /** Fails if the factor had no effect. jqwik calls this method after the property. */
     @AfterContainer
     static void theFactorTookEffect() {
         assertEquals(Tries.scaled(ANNOTATED, Tries.factor()), CALLS.get());

@@ -14,7 +14,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Weights rounded to blocks. {@code src/it/llamacpp} compares with ggml's own functions on more of them. */
+/** Weights are rounded to blocks. {@code src/it/llamacpp} compares with ggml's functions on more weights. */
 class BlockQuantizeTest {
     /** Checksums of the values that ggml 0.5.0 (ggml_quantize_chunk, then to_float) gives for {@link #weights}. */
     @ParameterizedTest
@@ -37,13 +37,15 @@ class BlockQuantizeTest {
         float[] weights = weights(64 * 256);
         CRC32 sum = new CRC32();
         for (float value : rounded(type, weights)) {
-            int bits = Float.floatToRawIntBits(value + 0f); // one zero
+            int bits = Float.floatToRawIntBits(value + 0f); // -0 becomes 0
             sum.update(new byte[] {(byte) bits, (byte) (bits >> 8), (byte) (bits >> 16), (byte) (bits >> 24)});
         }
         assertEquals(checksum, sum.getValue());
     }
 
-    /** The figures of the documentation, in percent of the weights' root mean square. */
+    /**
+     * The root mean square errors are the figures of the documentation, in percent of the weights' root mean square.
+     */
     @ParameterizedTest
     @CsvSource({
         "Q8_0,0.535",
@@ -86,11 +88,12 @@ class BlockQuantizeTest {
         float[] weights = new float[4 * 256];
         Arrays.fill(weights, 256, 512, -3);
         Arrays.fill(weights, 512, 768, 0.5f);
-        weights[800] = 0x1p-100f; // below every scale except MXFP4's
+        weights[800] = 0x1p-100f; // below all scales except the scales of MXFP4
         float[] rounded = rounded(type, weights);
         for (int i = 0; i < weights.length; i++) {
             float expected = i == 800 && type != BlockType.MXFP4 ? 0 : weights[i];
-            // the scale is an f16, and a six-bit scale in a k-quant is the scale of the largest, so exact
+            // the only rounding is the rounding of the scale to f16; the six-bit scale of the largest element in a
+            // k-quant is exact
             assertEquals(expected, rounded[i], Math.abs(expected) * 0x1p-10, type + " element " + i);
         }
     }
@@ -161,7 +164,7 @@ class BlockQuantizeTest {
         }
     }
 
-    /** Blocks of no other type take more bytes than they have elements. */
+    /** Q8_0 is the only type with more bytes than elements in a block. */
     @Test
     void moreBytesThanALongCountsAreNamed() {
         long rows = (1L << 58) - 1;
@@ -185,7 +188,10 @@ class BlockQuantizeTest {
         }
     }
 
-    /** Sums of whole numbers, a scale for every 64 of them, some of one sign: the same in every JDK. */
+    /**
+     * Returns scaled sums of integers, with a scale for every 64 sums, some with one sign only. The numbers are the
+     * same in every JDK.
+     */
     private static float[] weights(int count) {
         SplittableRandom random = new SplittableRandom(5);
         float[] weights = new float[count];

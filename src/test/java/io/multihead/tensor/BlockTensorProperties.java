@@ -17,9 +17,12 @@ import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 
-/** Quantized weights against their definition: exact, whatever the scales. */
+/** Quantized weights are compared with their definition, which they equal exactly for all scales. */
 class BlockTensorProperties {
-    /** Binary16: 0, -0, the smallest and largest subnormal, the smallest normal, 1, -1.5, the largest, infinities, NaN. */
+    /**
+     * Binary16 numbers: 0, -0, the smallest and the largest subnormal, the smallest normal, 1, -1.5, the largest,
+     * infinities and NaN.
+     */
     private static final short[] SCALES = {
         0,
         (short) 0x8000,
@@ -47,7 +50,10 @@ class BlockTensorProperties {
         assertArrayEquals(Floats.bits(expected), Floats.bits(dequantized(weights)), weights.toString());
     }
 
-    /** One scale, no quant of 0, and every bit of a block: no two elements may change places, nor may a bit of one. */
+    /**
+     * All scales are equal, no quant is 0, and each bit of a block is changed. The test detects exchanged elements and
+     * exchanged bits.
+     */
     @Example
     void everyQuantOfEveryElementIsRead() {
         for (BlockType type : BlockType.values()) {
@@ -68,7 +74,7 @@ class BlockTensorProperties {
         }
     }
 
-    /** Scales of 1, written out: the values with which the property's definition is itself compared. */
+    /** Blocks are compared with values that were computed by hand. The property's definition is checked in this way. */
     @Example
     void valuesByHand() {
         MemorySegment memory = MemorySegment.ofArray(new byte[BlockType.Q8_0.bytes()]);
@@ -85,7 +91,10 @@ class BlockTensorProperties {
         assertEquals(14, values[16]);
     }
 
-    /** Scale 2 and minimum 1; elements 9 and 20 have a fifth bit, and nibbles in byte 9 (low) and 4 (high). */
+    /**
+     * The scale is 2 and the minimum 1. Elements 9 and 20 have a fifth bit. Their nibbles are in byte 9 (low) and byte
+     * 4 (high).
+     */
     @Example
     void fifthBitsByHand() {
         byte[] bytes = new byte[BlockType.Q5_1.bytes()];
@@ -105,7 +114,7 @@ class BlockTensorProperties {
         assertByHand(BlockType.Q4_1, four, 1, 2 * 3 + 1, 2 * 5 + 1);
     }
 
-    /** Scales of 4, every code once; both scales whose halves are subnormal, and the largest. */
+    /** A scale of 4 with every code, both scales with a subnormal half, and the largest scale. */
     @Example
     void numbersOfMxFp4ByHand() {
         byte[] bytes = new byte[BlockType.MXFP4.bytes()];
@@ -125,7 +134,10 @@ class BlockTensorProperties {
         }
     }
 
-    /** Scales 2 * (s - 32) for s of 33, 1, 16 and 62, with the least, the largest and the smallest number of the code book. */
+    /**
+     * Scales are 2 * (s - 32) for s of 33, 1, 16, 62 and others. Elements include the lowest, the highest and the
+     * smallest number of the code book.
+     */
     @Example
     void scalesOfIq4XsByHand() {
         byte[] bytes = new byte[BlockType.IQ4_XS.bytes()];
@@ -155,7 +167,7 @@ class BlockTensorProperties {
         assertEquals(twenty, values[20], type + " element 20");
     }
 
-    /** Element by element: scales 1 to 8 and minima of a super-block of which all quants are 1. */
+    /** The scales and minima of a super-block are checked element by element. All quants are 1. */
     @Example
     void scalesOfASuperBlockByHand() {
         byte[] bytes = new byte[BlockType.Q4_K.bytes()];
@@ -234,7 +246,7 @@ class BlockTensorProperties {
         Tensor over = Tensor.view(memory, DType.I8, Shape.of(2, 64), 100, 64, 1);
         mentions(() -> two.dequantize(over), "overlaps the blocks");
         assertEquals(-1, memory.mismatch(MemorySegment.ofArray(new byte[1000])), "nothing was written");
-        two.dequantize(Tensor.view(memory, DType.I8, Shape.of(2, 64), 200, 64, 1)); // beside the blocks
+        two.dequantize(Tensor.view(memory, DType.I8, Shape.of(2, 64), 200, 64, 1)); // does not overlap the blocks
         BlockTensor none = BlockTensor.view(memory, BlockType.Q8_0, Shape.of(0, 1L << 40), 0);
         none.dequantize(Tensor.of(new float[0], 0, 1L << 40));
         assertEquals(0, none.bytes());
@@ -254,7 +266,7 @@ class BlockTensorProperties {
         return rounded;
     }
 
-    /** Blocks of random bytes; the scales of half of them are special ones. */
+    /** Returns blocks of random bytes. Half of the blocks have special scales. */
     private static MemorySegment random(SplittableRandom random, BlockType type, int blocks, int offset) {
         byte[] bytes = new byte[offset + blocks * type.bytes()];
         random.nextBytes(bytes);

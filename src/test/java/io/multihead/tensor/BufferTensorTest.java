@@ -14,7 +14,10 @@ import java.nio.ShortBuffer;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Views of buffers: the elements from position to limit, and orders and types that are no tensor's. */
+/**
+ * Views of buffers have the elements from position to limit. Byte orders and types that tensors do not have are
+ * refused.
+ */
 class BufferTensorTest {
     private static final String ORDER = "expected LITTLE_ENDIAN";
 
@@ -49,7 +52,7 @@ class BufferTensorTest {
         assertArrayEquals(new float[] {2, 3, 4}, tensor.toArray());
         floats.position(3);
         Named.mentions(() -> Tensor.of(floats, DType.F32, 3), "memory", "8 bytes");
-        // bytes that do not form a whole element remain
+        // trailing bytes that are not a whole element are ignored
         assertEquals(Shape.of(1), Tensor.of(direct(7), DType.F32).shape());
     }
 
@@ -62,7 +65,7 @@ class BufferTensorTest {
         Named.mentions(() -> Tensor.of(foreign.asFloatBuffer(), DType.F32), "buffer", ORDER);
         Named.mentions(() -> Tensor.of(foreign.asDoubleBuffer(), DType.F64), "buffer", ORDER);
         Named.mentions(() -> Tensor.of(foreign.asShortBuffer(), DType.F16), "buffer", ORDER);
-        // a byte has no order
+        // the byte order has no effect on bytes
         assertEquals(Shape.of(16), Tensor.of(foreign, DType.I8).shape());
         // duplicates are big-endian again
         Named.mentions(() -> Tensor.of(direct(16).duplicate(), DType.F32), "buffer", ORDER);

@@ -10,7 +10,7 @@ import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 
-/** The 16-bit types against exact arithmetic: round to nearest, ties to even, once. */
+/** The 16-bit types are compared with exact arithmetic: they round once, to nearest, ties to even. */
 class DTypeProperties {
     private static final int SIGN = 0x8000;
 
@@ -21,7 +21,7 @@ class DTypeProperties {
         for (DType dtype : new DType[] {DType.BF16, DType.F16}) {
             Tensor one = one(dtype);
             for (int low = 0; Double.isFinite(value(one, low + 1)); low++) {
-                double tie = (value(one, low) + value(one, low + 1)) / 2; // exact: 53 bits hold 12
+                double tie = (value(one, low) + value(one, low + 1)) / 2; // exact, since 53 bits can hold 12 bits
                 int even = (low & 1) == 0 ? low : low + 1;
                 assertRounds(one, tie, even);
                 assertRounds(one, Math.nextDown(tie), low);
@@ -115,7 +115,7 @@ class DTypeProperties {
         return one.get(0);
     }
 
-    /** Both signs. */
+    /** Checks a value with both signs. */
     private void assertRounds(Tensor one, double value, int pattern) {
         one.set(value, 0);
         assertEquals(pattern, bits[0] & 0xffff, one.dtype() + " of " + value);
@@ -123,7 +123,7 @@ class DTypeProperties {
         assertEquals(pattern | SIGN, bits[0] & 0xffff, one.dtype() + " of " + -value);
     }
 
-    /** No neighbor is nearer, and of two that are equally near the even one is taken; in exact arithmetic. */
+    /** Requires, in exact arithmetic, that no adjacent number is nearer, and that a tie is rounded to even. */
     private void assertNearest(Tensor one, double value) {
         one.set(value, 0);
         int taken = bits[0] & 0xffff;

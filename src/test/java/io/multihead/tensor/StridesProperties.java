@@ -15,7 +15,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import org.jspecify.annotations.Nullable;
 
-/** Random strided views of up to four axes against the list of positions that they name, one by one. */
+/** Random strided views of up to four axes are compared with the list of their positions. */
 class StridesProperties {
     private static final int MEMORY = 600;
 
@@ -81,7 +81,7 @@ class StridesProperties {
         assertFalse(a.isDense() && a.overlapsItself(), a.toString());
     }
 
-    /** A view with sizes 0 to 4 and strides that step, repeat, interleave or leave gaps. */
+    /** Returns a view with sizes 0 to 4 and strides that step, repeat, interleave or leave gaps. */
     private static Tensor view(SplittableRandom random) {
         float[] memory = new float[MEMORY];
         for (int i = 0; i < MEMORY; i++) {
@@ -119,7 +119,7 @@ class StridesProperties {
         return dims.build().toArray();
     }
 
-    /** The positions of the elements, row-major. */
+    /** Returns the positions of the elements in row-major order. */
     private static long[] positions(Tensor tensor) {
         long[] positions = new long[(int) tensor.shape().elements()];
         for (int i = 0; i < positions.length; i++) {
@@ -133,7 +133,7 @@ class StridesProperties {
         return positions;
     }
 
-    /** The strides with which {@code dims} names these positions, or null if there are none. */
+    /** Returns the strides with which a view of {@code dims} has these positions, or null if there are none. */
     private static long @Nullable [] stepsOf(long[] positions, long[] dims) {
         if (positions.length == 0) {
             return new long[dims.length];

@@ -7,7 +7,10 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.junit.jupiter.api.Test;
 
-/** Views that share elements, and neighbors that do not, at the edges of the rules by which overlap is ruled out. */
+/**
+ * Views that share elements, and views that are adjacent but share none, at the limits of the rules that exclude
+ * overlap.
+ */
 class TensorOverlapTest {
     @Test
     void nativeViewsOverlapWhereTheirBytesDo() {
@@ -52,13 +55,13 @@ class TensorOverlapTest {
         }
     }
 
-    /** A view that is wider than the period of the other one has elements on all of its residues. */
+    /** A view that is wider than the period of the other view has elements on all residues of this period. */
     @Test
     void aViewWiderThanThePeriodOverlaps() {
         MemorySegment memory = MemorySegment.ofArray(new float[12]);
         Tensor period4 = Tensor.view(memory, DType.F32, Shape.of(2), 0, 4);
         both(true, period4, Tensor.view(memory, DType.F32, Shape.of(5), 1, 1));
-        // positions 0, 3, 6, 4, 7, 10: wider than either of its strides
+        // positions 0, 3, 6, 4, 7, 10: the view is wider than both of its strides
         Tensor wide = Tensor.view(memory, DType.F32, Shape.of(2, 3), 0, 4, 3);
         both(true, wide, Tensor.view(memory, DType.F32, Shape.of(1), 6, 1));
     }

@@ -17,7 +17,10 @@ import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 
-/** Views against plain index arithmetic, conversions against exact rounding, and the words of every error. */
+/**
+ * Views are compared with plain index arithmetic, and conversions with exact rounding. Other tests check the text of
+ * every error.
+ */
 class TensorProperties {
     @Property(tries = 500)
     void aReshapedViewReadsTheSameElementsInOrder(@ForAll long seed, @ForAll Layout layout) {

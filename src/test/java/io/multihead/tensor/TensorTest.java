@@ -53,7 +53,7 @@ class TensorTest {
 
     @Test
     void aMappedFileMayExceedAnArray() throws IOException {
-        long last = (1L << 31) + 9; // the file is sparse: it takes a few blocks on disk
+        long last = (1L << 31) + 9; // the sparse file takes a few blocks on disk
         try (Arena arena = Arena.ofConfined();
                 FileChannel file = FileChannel.open(
                         folder.resolve("sparse"),
@@ -237,7 +237,7 @@ class TensorTest {
     @Test
     void equalShapesHaveEqualHashCodes() {
         assertEquals(Shape.of(2, 3).hashCode(), Shape.of(2, 3).hashCode());
-        assertNotEquals(Shape.of(2, 3).hashCode(), Shape.of(3, 2).hashCode()); // or hash sets of shapes become lists
+        assertNotEquals(Shape.of(2, 3).hashCode(), Shape.of(3, 2).hashCode()); // hash sets depend on this
     }
 
     @Test

@@ -4,7 +4,7 @@ import io.multihead.internal.text.pairs.ByteAlphabet;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
-/** A {@code tokenizer.json} of bytes, for tests of its readers. */
+/** A {@code tokenizer.json} with bytes as tokens, for tests of its readers. */
 public final class BytePairFixture {
     /** Ids of the tokens around a text. */
     public static final int CLS = 258;
@@ -12,12 +12,15 @@ public final class BytePairFixture {
     public static final int SEP = 259;
     public static final int MASK = 260;
 
-    /** One more than the largest id. */
+    /** The largest id plus one. */
     public static final int SIZE = 261;
 
     private BytePairFixture() {}
 
-    /** Ids of bytes are their values; two pairs merge; text is composed, and is between tokens as in BERT, like ModernBERT's. */
+    /**
+     * Returns a file like ModernBERT's. The id of a byte is its value, and two pairs merge. Text is composed, and is
+     * between special tokens as in BERT.
+     */
     public static String modernBert() {
         String bytes = IntStream.range(0, 256)
                 .mapToObj(value -> quoted(ByteAlphabet.character(value)) + ": " + value)

@@ -25,7 +25,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Byte-level byte-pair encoding: ids of llama.cpp, of a plain implementation, and texts back. */
+/**
+ * Byte-level byte-pair encoding returns the ids of llama.cpp and of a plain implementation, and decodes ids to the
+ * text.
+ */
 @Execution(ExecutionMode.CONCURRENT)
 class BytePairTokenizerTest {
     @ParameterizedTest
@@ -40,7 +43,7 @@ class BytePairTokenizerTest {
         }
     }
 
-    /** Files that {@code .ci/tokenizers} fetches. */
+    /** {@code .ci/tokenizers} downloads these files. */
     @ParameterizedTest
     @CsvSource({"llama-bpe,llama3", "qwen2,qwen3"})
     void idsOfTokenizerJsonAreThoseOfLlamaCpp(String name, String model) throws IOException {
@@ -53,7 +56,10 @@ class BytePairTokenizerTest {
         }
     }
 
-    /** The letters a to c, their merges at random, and words longer than the limit of the search without a heap. */
+    /**
+     * The test uses the letters a to c, random merges, and words that are longer than the limit of the search without a
+     * heap.
+     */
     @Test
     void idsAreThoseOfAPlainLoop() {
         Random random = new Random(42);
@@ -83,7 +89,9 @@ class BytePairTokenizerTest {
         }
     }
 
-    /** The first of the pairs that come first in the list merges, and so on. */
+    /**
+     * Returns ids by the definition. Each step merges the first pair in the word among the pairs with the lowest rank.
+     */
     private static int[] plain(List<String> tokens, List<String> merges, String word) {
         List<String> symbols =
                 new ArrayList<>(word.chars().mapToObj(Character::toString).toList());
@@ -104,7 +112,7 @@ class BytePairTokenizerTest {
         }
     }
 
-    /** As llama.cpp: a byte without a token divides a word, and is omitted. */
+    /** A byte without a token divides a word and is omitted, as in llama.cpp. */
     @Test
     void aByteWithoutATokenIsLeftOut() {
         List<String> tokens = bytes();
@@ -183,7 +191,9 @@ class BytePairTokenizerTest {
         assertEquals("<think>a", tokenizer.decode(mark, think, 'a'));
     }
 
-    /** Bytes, whose ids are their values below 128, and tokens of each kind. */
+    /**
+     * Returns a tokenizer with a token for each byte and tokens of each kind. Ids of bytes below 128 are their values.
+     */
     private static Tokenizer small() {
         List<String> tokens = bytes();
         List<TokenType> types = new ArrayList<>(Collections.nCopies(256, TokenType.NORMAL));

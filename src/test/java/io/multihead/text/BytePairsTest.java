@@ -15,14 +15,14 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Pieces that are learned, and files of them. */
+/** Pieces are learned from text and written to files. */
 class BytePairsTest {
     @TempDir
     private Path folder;
 
     @Test
     void theMostFrequentPairIsMergedFirst() {
-        // "ab" is there 4 times, "abc" then 3 times, " abc" twice; within a word alone
+        // "ab" occurs 4 times, "abc" then 3 times, and " abc" twice; pairs are within a word
         BytePairs pairs = BytePairs.learn("abc abc abc abd", 1000);
         assertEquals(List.of("ab", "abc", "\u0120abc"), pairs.learned());
         assertEquals(260, pairs.vocabulary());
@@ -51,7 +51,7 @@ class BytePairsTest {
         assertTrue(tokenizer.isStopToken(256));
     }
 
-    /** Members in an order that no JVM draws. */
+    /** Members have a fixed order, which does not depend on the hash codes of a JVM. */
     @Test
     void filesHaveTheSameBytesInEveryJvm() throws IOException {
         BytePairs.learn("aaaaa", 258).writeTo(folder);

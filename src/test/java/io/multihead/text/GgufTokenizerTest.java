@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Test;
 class GgufTokenizerTest {
     private static final String PREFIX = "tokenizer.ggml.";
 
-    /** A converter that writes no types, or the types of texts for byte tokens. */
+    /** The file is from a converter that writes no types, or the type of texts for byte tokens. */
     @Test
     void byteTokensOfGgufAreBytesWhateverTheirTypes() {
         List<String> tokens = new ArrayList<>(List.of("<unk>", "<s>", "</s>", "a"));
@@ -55,7 +55,10 @@ class GgufTokenizerTest {
         assertEquals("vocabulary: 96 byte tokens without that of 96; expected all 256 or none", decoders(keys));
     }
 
-    /** As Gemma 4's: pieces with spaces written as U+2581, which are joined in the order of merges; other characters are bytes. */
+    /**
+     * As in Gemma 4, pieces have U+2581 instead of spaces, and are joined in the order of merges. Other characters are
+     * encoded as bytes.
+     */
     @Test
     void piecesOfGemma4AreJoinedByRanks() {
         List<String> tokens = new ArrayList<>(List.of("<pad>", "<eos>", "<bos>", "<unk>"));
@@ -84,7 +87,7 @@ class GgufTokenizerTest {
         assertTrue(decoders(keys).contains("merges"), decoders(keys));
     }
 
-    /** The ids are llama.cpp's, of a model with this vocabulary. */
+    /** The ids are from llama.cpp with this vocabulary. */
     @Test
     void lineFeedsOfGemma4AreDividedFromOtherText() {
         List<String> tokens = List.of(
@@ -147,7 +150,7 @@ class GgufTokenizerTest {
                 .getMessage();
     }
 
-    /** The ids of llama.cpp for the texts in its own tokenizer tests. */
+    /** The ids are from llama.cpp for the texts in its tokenizer tests. */
     @Test
     void wordPieceHasLlamaCppsIds() {
         EncoderTokenizer tokenizer = Tokenizers.ofEncoder(SharedModels.gguf("vocab/ggml-vocab-bert-bge.gguf"));
@@ -168,7 +171,10 @@ class GgufTokenizerTest {
         return Arrays.copyOfRange(ids, 1, ids.length - 1);
     }
 
-    /** The tokens of a {@code vocab.txt} as converters write them: U+2581 before tokens that begin a word, and no {@code ##}. */
+    /**
+     * Returns the keys for a {@code vocab.txt} as converters write them: tokens that begin a word have U+2581, and
+     * tokens have no {@code ##}.
+     */
     private static Map<String, Object> wordPiece(List<String> vocabulary) {
         Map<String, Object> keys = new TreeMap<>();
         keys.put(PREFIX + "model", "bert");
@@ -243,7 +249,7 @@ class GgufTokenizerTest {
         return Tokenizers.ofEncoder(GgufFixture.of(keys)).encodeWithSpecialTokens(text);
     }
 
-    /** Files without types have special tokens by their ids. */
+    /** In files without types, the keys of ids determine special tokens. */
     @Test
     void typesMayBeMissing() {
         Map<String, Object> keys = wordPiece(WORDS.subList(0, 10));
@@ -274,7 +280,7 @@ class GgufTokenizerTest {
         assertEquals("vocabulary: token \"a\" has ids 4 and 5; expected unique tokens", encoders(repeated));
     }
 
-    /** XLM-R's shape, as converters write it, compared with its {@code tokenizer.json}. */
+    /** A file in the shape of XLM-R, as converters write it, is compared with its {@code tokenizer.json}. */
     @Test
     void unigramHasTheIdsOfTheFolder() {
         List<String> pieces = UnigramFixture.PIECES;
@@ -327,7 +333,10 @@ class GgufTokenizerTest {
                 encoders(keys));
     }
 
-    /** ModernBERT's shape compared with its {@code tokenizer.json}, RoBERTa's pairs, and unknown words. */
+    /**
+     * A file in the shape of ModernBERT is compared with its {@code tokenizer.json}. Other cases are RoBERTa's pairs,
+     * and unknown words.
+     */
     @Test
     void bytePairsHaveTheIdsOfTheFolder() {
         List<String> tokens = new ArrayList<>();

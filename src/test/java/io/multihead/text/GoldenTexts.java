@@ -11,14 +11,17 @@ import java.util.List;
 import java.util.Random;
 import java.util.zip.CRC32;
 
-/** The texts of the golden tokens, for the oracle that writes them and the test that compares. Needs nothing but the JDK. */
+/**
+ * The texts of the golden tokens, for the oracle that writes the tokens and for the test that compares them. The class
+ * depends only on the JDK.
+ */
 public final class GoldenTexts {
-    /** Random strings in total, and per checksum. */
+    /** The number of random strings. */
     public static final int RANDOM = 100_000;
 
     public static final int RANDOM_BLOCK = 1_000;
 
-    /** Code points per checksum. */
+    /** The number of code points per checksum. */
     public static final int CODE_POINT_BLOCK = 256;
 
     private static final int[] LENGTHS = {
@@ -26,7 +29,7 @@ public final class GoldenTexts {
         600
     };
 
-    /** First and last code points that random strings draw from, one range as likely as the other. */
+    /** The first and last code points of the ranges of random strings. All ranges have the same probability. */
     private static final int[][] RANGES = {
         {' ', '~'},
         {'a', 'z'},
@@ -85,24 +88,24 @@ public final class GoldenTexts {
         }
     }
 
-    /** The omitted code points. */
+    /** Returns the omitted code points. */
     public BitSet pinned() {
         return pinned;
     }
 
-    /** Whether a code point is compared: one that UTF-8 can hold and that is not pinned. */
+    /** Returns whether a code point is compared, which requires that UTF-8 can encode it and that it is not pinned. */
     public boolean isCompared(int codePoint) {
         return !pinned.get(codePoint) && (codePoint < Character.MIN_SURROGATE || codePoint > Character.MAX_SURROGATE);
     }
 
-    /** The text that a code point is seen in. */
+    /** Returns the text in which a code point is compared. */
     public static String around(int codePoint) {
         return "a" + Character.toString(codePoint) + "b";
     }
 
     /**
-     * Whether offsets are compared: not if NFD reorders marks, because the reference's offsets then belong to the earlier characters. Ids
-     * are compared everywhere.
+     * Returns whether offsets are compared. They are not compared if NFD reorders marks, because the reference's
+     * offsets then belong to earlier characters. Ids are always compared.
      */
     public static boolean hasComparableOffsets(String text) {
         StringBuilder kept = new StringBuilder();
@@ -117,7 +120,7 @@ public final class GoldenTexts {
         return parts.toString().equals(Normalizer.normalize(kept, Normalizer.Form.NFD));
     }
 
-    /** Characters that cleaning removes before marks combine. */
+    /** Returns whether cleaning removes a character before marks combine. */
     private static boolean isRemovedFirst(int codePoint) {
         int type = Character.getType(codePoint);
         return codePoint == 0xfffd
@@ -126,7 +129,7 @@ public final class GoldenTexts {
                 || type == Character.PRIVATE_USE;
     }
 
-    /** A block of random strings, the same ones in every run. */
+    /** Returns a block of random strings, which are the same in every run. */
     public List<String> random(int block) {
         Random random = new Random(block);
         List<String> texts = new ArrayList<>();
@@ -145,14 +148,17 @@ public final class GoldenTexts {
                     }
                 }
             }
-            // now and then a word about as long as the longest that is divided
+            // occasionally a word of about the maximum length of a word that is divided
             text.append(random.nextInt(50) == 0 ? "ab".repeat(48 + random.nextInt(5)) : "");
             texts.add(text.toString());
         }
         return texts;
     }
 
-    /** Texts of 0 to 600 words of a paragraph, each from another word on: 2 to 512 tokens and more. */
+    /**
+     * Returns texts of 0 to 600 words of a paragraph. Each text begins at another word. They have from 2 to more than
+     * 512 tokens.
+     */
     public static List<String> sentences(String paragraph) {
         String[] words = paragraph.trim().split("\\s+");
         List<String> texts = new ArrayList<>();

@@ -8,7 +8,7 @@ import java.io.UncheckedIOException;
 
 /** The model of the test class path. */
 public final class Models {
-    /** Its two files, as resources. */
+    /** The resource of the model. */
     public static final String MINILM = "/all-minilm-l6-v2.onnx";
 
     public static final String MINILM_TOKENIZER = "/all-minilm-l6-v2-tokenizer.json";
@@ -24,7 +24,7 @@ public final class Models {
         return in;
     }
 
-    /** The tokenizer of MiniLM, bge and e5. */
+    /** Returns the tokenizer of MiniLM, bge and e5. */
     public static WordPiece tokenizer() {
         try (InputStream in = open(MINILM_TOKENIZER)) {
             return (WordPiece) Tokenizers.ofEncoderJson(in.readAllBytes());
@@ -33,7 +33,7 @@ public final class Models {
         }
     }
 
-    /** The paragraph that the golden texts are made of, which is the last golden text. */
+    /** Returns the paragraph from which the golden texts are made, which is the last golden text. */
     public static String paragraph() {
         try (InputStream in = open("/golden/text/wordpiece.json")) {
             JsonNode texts = new ObjectMapper().readTree(in).get("texts");

@@ -4,7 +4,10 @@ import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
 import java.util.ArrayList;
 import java.util.List;
 
-/** SentencePiece's byte-pair encoding as defined: all pairs are examined before each merge. Without added and byte tokens. */
+/**
+ * The definition of SentencePiece's byte-pair encoding: all pairs are examined before each merge. Added and byte tokens
+ * are not supported.
+ */
 final class PlainSentencePiece {
     private PlainSentencePiece() {}
 

@@ -9,14 +9,17 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** The Unigram model as defined, on strings: each part of a word is looked up, for each place where it may end. */
+/**
+ * The definition of the Unigram model on strings: all parts of a word are looked up, for each position where a part may
+ * end.
+ */
 final class PlainUnigram {
     private static final Pattern GRAPHEME = Pattern.compile("\\X");
     private static final int UNKNOWN = 3;
 
     private PlainUnigram() {}
 
-    /** Returns the ids of a word, one unknown token for a run of them. */
+    /** Returns the ids of a word, with one unknown token for consecutive unknown characters. */
     static List<Integer> divide(
             String word, List<String> pieces, double[] scores, double unknownScore, boolean rounded) {
         Map<String, Integer> ids = new HashMap<>();
@@ -36,7 +39,7 @@ final class PlainUnigram {
                     continue;
                 }
                 double score = best[start] + (unknown ? unknownScore : scores[id]);
-                // in SentencePiece the score of a piece is a double, the score of an unknown character a float
+                // in SentencePiece, the score of a piece is a double, and the score of an unknown character is a float
                 score = rounded && unknown ? (float) score : score;
                 if (starts[end] < 0 || score > best[end]) {
                     best[end] = rounded ? (float) score : score;

@@ -18,9 +18,12 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
-/** Prompts as tokens: which characters may be control tokens. */
+/** The tokens of prompts. Only characters of the template may become control tokens. */
 class PromptTokensTest {
-    /** A user's text never becomes a control token, wherever a template puts it; tokens that any text may have are found in it. */
+    /**
+     * A user's text never becomes a control token, wherever a template inserts it. Tokens that are allowed in any text
+     * are found in it.
+     */
     @Test
     void controlTokensOfAPromptAreTheTemplates() {
         Tokenizer tokenizer = TokenizersTest.read(BYTES);
@@ -73,7 +76,7 @@ class PromptTokensTest {
         }
     }
 
-    /** Converters took marks of chats for texts: a template means the tokens. */
+    /** Some converters give chat marks the type of texts. In a template, such marks are control tokens. */
     @Test
     void marksOfGgufAreTokensWhateverTheirTypes() {
         List<String> tokens = new ArrayList<>();

@@ -19,7 +19,7 @@ import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** SentencePiece's own files, written here as protocol buffers. */
+/** SentencePiece's files, which this test writes as protocol buffers. */
 class SentencePieceModelTest {
     private static final byte[] BPE = message(2, integer(3, 2));
     private static final byte[] PLAIN = message(3, integer(4, 0));
@@ -120,7 +120,7 @@ class SentencePieceModelTest {
         }
     }
 
-    /** The ids of SentencePiece itself (its build for WebAssembly in the package @agnai/sentencepiece-js 1.1.1 of npm). */
+    /** The ids are from SentencePiece (the WebAssembly build in the npm package @agnai/sentencepiece-js 1.1.1). */
     @Test
     void aUnigramModelHasTheIdsOfSentencePiece() throws IOException {
         byte[] file = Files.readAllBytes(SharedModels.file("sentencepiece/test_model.model"));
@@ -177,7 +177,7 @@ class SentencePieceModelTest {
         Files.write(folder.resolve("sentencepiece.bpe.model"), pieces);
         EncoderTokenizer tokenizer = Tokenizers.loadEncoder(folder);
         assertEquals(7, tokenizer.vocabularySize());
-        assertEquals(6, tokenizer.ownVocabularySize()); // without <mask>, as transformers adds it
+        assertEquals(6, tokenizer.ownVocabularySize()); // without <mask>, which transformers adds
         assertArrayEquals(new int[] {0, 4, 5, 3, 2}, tokenizer.encodeWithSpecialTokens("abx"));
         assertArrayEquals(new int[] {0, 4, 6, 4, 2}, tokenizer.encodeWithSpecialTokens("a <mask> a"));
         assertArrayEquals(new int[] {0, 1, 2, 2}, tokenizer.encodeWithSpecialTokens("<pad></s>"));

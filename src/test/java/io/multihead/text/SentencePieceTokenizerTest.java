@@ -20,7 +20,10 @@ import java.util.Set;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** SentencePiece's byte-pair encoding: ids of llama.cpp, of a plain implementation, and texts back. */
+/**
+ * SentencePiece's byte-pair encoding returns the ids of llama.cpp and of a plain implementation, and decodes ids to the
+ * text.
+ */
 class SentencePieceTokenizerTest {
     private static final String STORIES = "stories260K/stories260K.f32.gguf";
     private static final Vocabulary VOCABULARY = vocabulary();
@@ -105,7 +108,10 @@ class SentencePieceTokenizerTest {
         assertArrayEquals(new int[] {1}, tokenizer.withSpecialTokens());
     }
 
-    /** Equal scores, letters without tokens, tokens across a space, and runs longer than the limit of the search without a heap. */
+    /**
+     * The test uses equal scores, letters without tokens, tokens across a space, and words that are longer than the
+     * limit of the search without a heap.
+     */
     @Test
     void idsAreThoseOfAPlainLoop() {
         Random random = new Random(42);
@@ -162,7 +168,7 @@ class SentencePieceTokenizerTest {
                         .getMessage());
     }
 
-    /** Tokens 0 to 2 are special, 3 is the space. */
+    /** Returns a tokenizer. Tokens 0 to 2 are special, and token 3 is the space. */
     private static Tokenizer small(SpacePrefix prefix) {
         return SentencePieceTokenizer.of(VOCABULARY, IDS, prefix);
     }

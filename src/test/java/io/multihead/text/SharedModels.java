@@ -13,7 +13,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** Real vocabularies in the repository's neighborhood; tests that need one are skipped if it is missing. */
+/** Published vocabularies in a folder next to the repository. A test is skipped if its vocabulary is missing. */
 public final class SharedModels {
     private static final String SEPARATOR = "\n__ggml_vocab_test__\n";
 

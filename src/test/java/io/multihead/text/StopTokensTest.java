@@ -12,7 +12,7 @@ class StopTokensTest {
         return StopTokens.of(Vocabulary.of(List.of(tokens), Collections.nCopies(tokens.length, TokenType.CONTROL)));
     }
 
-    /** In harmony a thought ends with {@code <|end|>}, and a call or the answer follows. */
+    /** In the harmony format, a thought ends with {@code <|end|>}, and a call or the answer follows. */
     @Test
     void aMessageOfHarmonyDoesNotEndTheText() {
         assertEquals(Set.of(1), stops("<|user|>", "<|end|>"));

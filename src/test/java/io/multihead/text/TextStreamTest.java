@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Text of ids that arrive one by one, over a vocabulary of bytes alone. */
+/** The text of ids that arrive one by one, with a vocabulary of bytes only. */
 class TextStreamTest {
     private static final Tokenizer BYTES = bytes();
 
@@ -53,7 +53,7 @@ class TextStreamTest {
         }
     }
 
-    /** A byte's id is its value; 256 is a control token. */
+    /** Returns a tokenizer in which the id of a byte is its value, and 256 is a control token. */
     private static Tokenizer bytes() {
         List<String> tokens = new ArrayList<>();
         List<TokenType> types = new ArrayList<>();

@@ -21,14 +21,14 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Files of tokenizers: their settings, and errors that name unexpected ones. */
+/** The settings of tokenizer files, and errors that name unexpected settings. */
 class TokenizersTest {
     private static final int AB = 256;
     static final int END = 257;
     static final int STRIPPED = 258;
     static final int WORD = 259;
 
-    /** All bytes, whose ids are their values, one merge, and tokens of every kind. */
+    /** A file with all bytes, one merge, and tokens of every kind. The id of a byte is its value. */
     static final String BYTES = """
             {"normalizer": {"type": "NFC"},
              "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
@@ -96,7 +96,7 @@ class TokenizersTest {
         assertEquals("ab<|end|>", tokenizer.decode(tokenizer.encode("ab<|end|>")));
     }
 
-    /** RoBERTa's file: bytes, and two separators between texts; {@code <mask>} takes the space before it. */
+    /** RoBERTa's file has bytes, and two separators between texts. {@code <mask>} includes the space before it. */
     @Test
     void bytesMayBeThoseOfAnEncoder() throws IOException {
         String roberta = BYTES.replaceFirst("\\{\"normalizer\": \\{\"type\": \"NFC\"},", "{")
@@ -127,7 +127,7 @@ class TokenizersTest {
         assertTrue(message.endsWith("WordPiece, Unigram, or BPE over bytes, for an encoder"), message);
     }
 
-    /** As static embeddings read a file, whose template does not count. */
+    /** Static embeddings ignore the template of a file. */
     @Test
     void nothingMayBePutAroundTexts() {
         byte[] file = BYTES.getBytes(StandardCharsets.UTF_8);
@@ -154,7 +154,7 @@ class TokenizersTest {
         assertTrue(message.endsWith("WordPiece, Unigram, or BPE over bytes, for an encoder"), message);
     }
 
-    /** As model2vec reads a file that names an unknown token, which texts have where they spell it. */
+    /** model2vec omits the unknown token of a file, except if a text contains it literally. */
     @Test
     void unknownTokensOfBytePairsMayBeLeftOut() {
         byte[] file = BYTES.replace("\"dropout\": null", "\"unk_token\": \"<|end|>\", \"dropout\": null")
@@ -171,7 +171,7 @@ class TokenizersTest {
         assertEquals(2 + "<|end|>".length(), plain.count(text) + plain.specialTokenCount());
     }
 
-    /** BERT's template around composed bytes, as ModernBERT has it. */
+    /** Returns a tokenizer with BERT's template and composed bytes, like ModernBERT's. */
     private static EncoderTokenizer composing() {
         String begin = "{\"SpecialToken\": {\"id\": \"[s]\", \"type_id\": 0}}";
         String end = "{\"SpecialToken\": {\"id\": \"<|end|>\", \"type_id\": 0}}";
@@ -192,8 +192,8 @@ class TokenizersTest {
     }
 
     /**
-     * A composed character comes from all characters that were composed, here two characters from index 1 on; the characters around it from
-     * themselves.
+     * A composed character has the place of all characters that were composed, here two characters from index 1 on. The
+     * characters around it have their own places.
      */
     @Test
     void anEncodersTextMayBeComposed() {
@@ -210,14 +210,14 @@ class TokenizersTest {
                         List.of(END, 4, 11),
                         List.of((int) 'y', 11, 12)),
                 places(tokenizer, "ae\u0301x<|end|>y"));
-        // Hangul's jamo, and a mark that composes across another one
+        // Hangul's jamo, and a mark that composes across another mark
         assertEquals(
                 List.of(List.of(0xea, 0, 3), List.of(0xb0, 0, 3), List.of(0x81, 0, 3), List.of((int) 'z', 3, 4)),
                 places(tokenizer, "\u1100\u1161\u11a8z"));
         assertEquals(
                 List.of(List.of(0xe1, 0, 3), List.of(0xb9, 0, 3), List.of(0xa9, 0, 3)),
                 places(tokenizer, "s\u0307\u0323"));
-        // a character that becomes another single one, among characters of two units
+        // a character that becomes another single character, among characters of two UTF-16 units
         assertEquals(
                 List.of(
                         List.of(0xf0, 0, 2),
@@ -229,7 +229,10 @@ class TokenizersTest {
                 places(tokenizer, "\ud83d\ude00\u212b"));
     }
 
-    /** Composed and encoded, or encoded with places: the same ids, places in order, and none outside the text. */
+    /**
+     * Encoding of composed text and encoding with places return the same ids. Places are in order, and all are within
+     * the text.
+     */
     @Test
     void composedTextHasPlacesInOrder() {
         EncoderTokenizer tokenizer = composing();
@@ -258,7 +261,8 @@ class TokenizersTest {
     }
 
     /**
-     * Found by comparison with the crate: joiners, and letters that are symbols or numbers by category, were taken for other characters.
+     * Found by comparison with the crate: joiners, and letters in the categories of symbols or numbers, were classified
+     * incorrectly.
      */
     @Test
     void whatTouchesASingleWordIsAWordAsInTheCrate() {
@@ -349,7 +353,7 @@ class TokenizersTest {
                 message);
     }
 
-    /** SmolLM2's and StarCoder's vocabularies have no token of some bytes. */
+    /** The vocabularies of SmolLM2 and StarCoder lack tokens for some bytes. */
     @Test
     void bytesThatNoTokenHasAreLeftOut() {
         String without = BYTES.replace("\"\u0101\": 1, ", "").replace("\"\u00f1\": 241, ", "");
@@ -371,7 +375,7 @@ class TokenizersTest {
         assertEquals("vocabulary: no token for byte 1; expected one for each byte of UTF-8", message);
     }
 
-    /** Phi-3 finds {@code </s>} in any text, and puts a space after it. */
+    /** Phi-3 finds {@code </s>} in any text, and its encoding inserts a space after this token. */
     @Test
     void theSpaceAfterATokenOfTextIsRemoved() {
         Tokenizer tokenizer = read(PIECES.replace(

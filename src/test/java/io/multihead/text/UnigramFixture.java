@@ -14,7 +14,10 @@ import java.util.TreeMap;
 
 /** Small files of Unigram models, in the shape of XLM-R's. */
 public final class UnigramFixture {
-    /** White space, a removed character, letters that are replaced alone and with a mark, and one that becomes several. */
+    /**
+     * White space, a removed character, letters that are replaced alone and with a mark, and a letter that becomes
+     * several letters.
+     */
     static final Map<String, String> CHARACTERS = new TreeMap<>(Map.of(
             "\n",
             " ",
@@ -64,7 +67,9 @@ public final class UnigramFixture {
 
     private UnigramFixture() {}
 
-    /** Returns the double array and the texts of a map, in which each node has a separate block for its children. */
+    /**
+     * Returns the double array and the texts of a map. In the array, each node has a separate block for its children.
+     */
     static byte[] map(Map<String, String> characters) {
         ByteBuffer texts = ByteBuffer.allocate(1 << 16);
         SortedMap<String, Integer> values = new TreeMap<>();
@@ -85,7 +90,7 @@ public final class UnigramFixture {
     private static final class Darts {
         int[] units = new int[BLOCK];
 
-        /** Writes a unit and its descendants: the keys whose bytes from {@code depth} on are not written yet. */
+        /** Writes a unit and its descendants for the keys, whose bytes before {@code depth} are already written. */
         void node(int unit, int label, int depth, Map<String, Integer> keys) {
             int children = units.length;
             units = Arrays.copyOf(units, children + BLOCK);
@@ -106,7 +111,7 @@ public final class UnigramFixture {
         }
     }
 
-    /** Returns scores that are equal for some pieces and for the same pieces in another order. */
+    /** Returns scores. Some are equal, so that some pieces have the same score in two orders. */
     public static double[] scores(int count) {
         double[] scores = new double[count];
         for (int id = 4; id < count; id++) {
@@ -115,7 +120,10 @@ public final class UnigramFixture {
         return scores;
     }
 
-    /** Returns a file: its normalizer and pre-tokenizer are given, and {@code <mask>} is found in normalized text if {@code normalized}. */
+    /**
+     * Returns a file with a normalizer and a pre-tokenizer. If {@code normalized}, {@code <mask>} is found in
+     * normalized text.
+     */
     public static String json(
             String normalizer, String preTokenizer, List<String> pieces, double[] scores, boolean normalized) {
         List<String> vocabulary = new ArrayList<>();
@@ -148,7 +156,10 @@ public final class UnigramFixture {
                 + " \"lowercase\": true}";
     }
 
-    /** Returns the steps that model2vec adds after a normalizer: punctuation between spaces, and only single spaces within the text. */
+    /**
+     * Returns a normalizer and the steps that model2vec adds after it: spaces around punctuation, and single spaces
+     * only.
+     */
     public static String model2vec(String first) {
         StringBuilder parts = new StringBuilder(first);
         for (char c : NormalizerStep.PUNCTUATION.toCharArray()) {
@@ -165,7 +176,7 @@ public final class UnigramFixture {
         return "{\"type\": \"Metaspace\", \"replacement\": \"\u2581\"" + more + "}";
     }
 
-    /** Returns the file of XLM-R's shape. */
+    /** Returns a file in the shape of XLM-R's. */
     static String xlmr() {
         String words = "{\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"WhitespaceSplit\"}, "
                 + metaspace(", \"add_prefix_space\": true") + "]}";

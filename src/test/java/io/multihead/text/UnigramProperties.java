@@ -24,7 +24,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 
-/** Random texts, pieces and scores compared with a plain implementation. */
+/** Random texts, pieces and scores are compared with a plain implementation. */
 class UnigramProperties {
     private static final double PENALTY = 10;
     private static final List<String> PARTS = List.of(
@@ -58,7 +58,7 @@ class UnigramProperties {
         return Arbitraries.of(PARTS).list().ofMaxSize(20).map(parts -> String.join("", parts));
     }
 
-    /** Pieces after XLM-R's first four. */
+    /** Pieces after the first four pieces of XLM-R. */
     @Provide
     Arbitrary<List<String>> pieces() {
         Arbitrary<String> piece = Arbitraries.of("a", "b", "e", "\u2581", "\u5b57", "\ud83d\ude00", "\u00e9", "f", "i")
@@ -129,7 +129,10 @@ class UnigramProperties {
         return Arbitraries.of(parts).list().ofMaxSize(20).map(all -> String.join("", all));
     }
 
-    /** model2vec's files: the output of another normalizer, with spaces around punctuation, is not divided before pieces are looked up. */
+    /**
+     * In model2vec's files, spaces around punctuation are added to the output of another normalizer. This output is not
+     * divided before pieces are looked up.
+     */
     @Property(tries = 2000)
     void normalizersOfModel2VecDoAsDefined(
             @ForAll("pieces") List<String> pieces,
@@ -154,7 +157,7 @@ class UnigramProperties {
         check(expected, UnigramFixture.json(normalizer, metaspace, pieces, scores, false), text);
     }
 
-    /** BERT's normalizer of the crate, for the characters in the texts here. */
+    /** Returns the output of the crate's BERT normalizer, for the characters of these texts. */
     private static String asBert(String text) {
         StringBuilder cleaned = new StringBuilder();
         text.codePoints().forEach(c -> {
@@ -181,7 +184,7 @@ class UnigramProperties {
         assertEquals(expected, Arrays.stream(tokenizer.encode(text)).boxed().toList());
     }
 
-    /** Two ways of the same length, whose sums differ by roundings alone. */
+    /** Two divisions have the same number of pieces, and sums of scores that differ only by roundings. */
     @Example
     void unknownCharactersRoundTheirSums() {
         List<String> pieces = List.of("<s>", "<pad>", "</s>", "<unk>", "\u2581\u2581");
@@ -208,7 +211,7 @@ class UnigramProperties {
         assertEquals(expected, Arrays.stream(tokenizer.encode(text)).boxed().toList());
     }
 
-    /** Offsets name parts of the text in its order, and a token that continues no word begins with a mark. */
+    /** Offsets are in the order of the text, and a token that does not continue a word begins with a mark. */
     @Property(tries = 1000)
     void offsetsAreInOrder(@ForAll("texts") String text) {
         EncoderTokenizer tokenizer =
@@ -228,7 +231,7 @@ class UnigramProperties {
         assertArrayEquals(buffer.ids(), Arrays.copyOfRange(ids, 1, ids.length - 1));
     }
 
-    /** Each prefix of a random text is found in the array if, and only if, it is a piece. */
+    /** A prefix of a random text is found in the array if and only if it is a piece. */
     @Property(tries = 500)
     void anArrayHasItsPiecesAndNoOthers(@ForAll("pieces") List<String> pieces, @ForAll("texts") String text) {
         Map<String, Integer> values = new HashMap<>();

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Unigram models from {@code tokenizer.json}: the settings of a file, and errors that name unexpected ones. */
+/** Unigram models from {@code tokenizer.json}: the settings of a file, and errors that name unexpected settings. */
 @Execution(ExecutionMode.CONCURRENT)
 class UnigramTokenizerTest {
     private static final String XLMR = UnigramFixture.xlmr();
@@ -184,7 +184,10 @@ class UnigramTokenizerTest {
         assertFalse(buffer.size() < 100);
     }
 
-    /** With a longest piece of 512 bytes, a word of 200,000 takes 10^8 steps at most; by pairs of places it would take 2 * 10^10. */
+    /**
+     * With a longest piece of 512 bytes, a word of 200,000 bytes takes at most 10^8 steps. A loop over all pairs of
+     * positions would take 2 * 10^10 steps.
+     */
     @Test
     void timeIsLinear() {
         List<String> pieces = new ArrayList<>(UnigramFixture.PIECES);
@@ -227,7 +230,7 @@ class UnigramTokenizerTest {
         assertTrue(actual.startsWith(message), actual);
     }
 
-    /** Spaces around some punctuation alone are no file's of model2vec. */
+    /** A file of model2vec has spaces around all punctuation. Other files are refused. */
     @Test
     void partsOfModel2VecsNormalizerAreNamed() {
         String whole = UnigramFixture.model2vec(UnigramFixture.precompiled());
@@ -293,7 +296,7 @@ class UnigramTokenizerTest {
                 .getMessage();
     }
 
-    /** Whatever a byte of the array or of its length is, a map is refused or reads within its arrays. */
+    /** For any value of any byte of the array or of its length, a map is refused, or reads only within its arrays. */
     @Test
     void aMapOfAnyBytesIsRefusedOrSafe() {
         byte[] whole = UnigramFixture.map(UnigramFixture.CHARACTERS);
@@ -329,7 +332,7 @@ class UnigramTokenizerTest {
     void aMapWithoutEndIsRefused() {
         byte[] file = new byte[4 + 1024 + 1];
         file[1] = 4;
-        // the child of the root by the byte 1 has its children where the root has them
+        // the root's child for byte 1 has the same children as the root
         file[4 + 4] = 1;
         file[4 + 5] = 4;
         String message = assertThrows(IllegalArgumentException.class, () -> CharacterMap.of(file, "map"))
@@ -337,7 +340,7 @@ class UnigramTokenizerTest {
         assertEquals("map: sequences of more than 256 bytes; expected at most 256", message);
     }
 
-    /** Base 64 of no bytes is the map that changes nothing. */
+    /** An empty base 64 text is a map that changes nothing. */
     @Test
     void anEmptyMapChangesNothing() {
         String json =

@@ -12,14 +12,20 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Lines of a {@code vocab.txt} that are not plain tokens; the ids are from transformers 4.57.6 and 5.18.0, which agree. */
+/**
+ * Lines of a {@code vocab.txt} that are not plain tokens. The ids are from transformers 4.57.6 and 5.18.0, which return
+ * the same ids.
+ */
 class VocabularyLinesTest {
     private static final String SPECIAL = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";
 
     @TempDir
     Path folder;
 
-    /** The lines after the special tokens, or the whole file if it has others; a text, and its ids. */
+    /**
+     * A row has a file, a text and its ids. The file is given by the lines after the special tokens, or completely if
+     * its special tokens differ.
+     */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
@@ -43,7 +49,7 @@ class VocabularyLinesTest {
                 expected, Tokenizers.ofEncoderJson(tokenizer.toTokenizerJson()).encodeWithSpecialTokens(text));
     }
 
-    /** Lines that the two versions read differently. */
+    /** The two versions read these lines differently. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',

@@ -22,7 +22,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Words, compared with the regular expressions that the models' files have, as {@link Pattern} reads them. */
+/** Words are compared with the regular expressions of the models' files, as {@link Pattern} reads them. */
 @Execution(ExecutionMode.CONCURRENT)
 class WordPatternTest {
     private static final String REST = "\\s+(?!\\S)|\\s+";
@@ -51,7 +51,9 @@ class WordPatternTest {
                     + "\\x{10400}-\\x{1044f}\\x{104b0}-\\x{104d3}\\x{104d8}-\\x{104fb}\\x{10c80}-\\x{10cb2}"
                     + "\\x{10cc0}-\\x{10cf2}\\x{118a0}-\\x{118df}\\x{1e900}-\\x{1e943}";
 
-    /** One expression after another divides the rest of the earlier ones. */
+    /**
+     * The expressions of each pattern. Each expression divides the text that the expressions before it did not match.
+     */
     private static final Map<WordPattern, List<String>> EXPRESSIONS = Map.of(
             WordPattern.GPT_2,
             List.of(GPT_2),
@@ -80,10 +82,10 @@ class WordPatternTest {
                     "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+",
                     "\\p{N}+"));
 
-    /** Of equivalent code points, a build without all tries takes one in a fixed number. */
+    /** Builds with a reduced number of tries test one in {@code STEP} of equivalent code points. */
     private static final int STEP = Tries.factor() < 1 ? 16 : 1;
 
-    /** Ideographs, Hangul and private use: nine of ten code points. */
+    /** Returns whether a code point is an ideograph, Hangul or for private use, like nine of ten code points. */
     private static boolean isOneOfThousands(int codePoint) {
         return Character.isIdeographic(codePoint)
                 || Character.getType(codePoint) == Character.PRIVATE_USE
@@ -105,7 +107,7 @@ class WordPatternTest {
     @EnumSource
     void everyCodePointIsWhatTheExpressionsSay(WordPattern pattern) {
         Comparison comparison = new Comparison(pattern);
-        // on all processors, since expressions with hundreds of ranges take most of the time
+        // in parallel, since expressions with hundreds of ranges take most of the time
         IntStream.rangeClosed(0, Character.MAX_CODE_POINT)
                 .parallel()
                 .filter(codePoint -> Character.getType(codePoint) != Character.SURROGATE
@@ -171,7 +173,7 @@ class WordPatternTest {
         }
     }
 
-    /** A text's words by rule and by expressions. */
+    /** The words of a text by a rule and by expressions. */
     private record Comparison(WordRule rule, List<Pattern> expressions) {
         Comparison(WordPattern pattern) {
             this(

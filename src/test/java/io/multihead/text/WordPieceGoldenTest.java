@@ -80,7 +80,7 @@ class WordPieceGoldenTest {
         assertEquals(List.of(), wrong, "blocks of code points that differ");
     }
 
-    /** A pinned list that grows unnoticed would hide differences. */
+    /** A longer pinned list could hide differences. */
     @Test
     void thePinnedListIsShort() {
         assertEquals(618, texts.pinned().cardinality());
@@ -90,7 +90,7 @@ class WordPieceGoldenTest {
         GoldenTexts.update(sum, text, tokens(text));
     }
 
-    /** Ids, starts and ends, including the tokens around a text. */
+    /** Returns ids, starts and ends, including the special tokens around a text. */
     private int[][] tokens(String text) {
         buffer.clear();
         TOKENIZER.append(text, buffer);

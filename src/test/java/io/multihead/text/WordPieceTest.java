@@ -30,7 +30,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The tokenizer's interface: files, offsets, special tokens, truncation, errors. Its tokens are in {@link WordPieceGoldenTest}. */
+/**
+ * The tokenizer's interface: files, offsets, special tokens, truncation and errors. {@link WordPieceGoldenTest} checks
+ * its tokens.
+ */
 class WordPieceTest {
     private static final List<String> VOCABULARY = List.of(
             "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "un", "##able", "##aff", "cafe", "!", "[", "]", "mask");
@@ -103,7 +106,10 @@ class WordPieceTest {
         assertThrows(IllegalArgumentException.class, () -> SMALL.encodeWithSpecialTokens("un", 1));
     }
 
-    /** Tokens that JSON must escape, every combination of steps, and the trained model's tokenizer. */
+    /**
+     * Written tokenizers have tokens that JSON must escape and every combination of steps. One is the tokenizer of the
+     * trained model.
+     */
     @Test
     void aWrittenTokenizerIsReadAgain() throws IOException {
         assertReadAgain(WordPieceJson.parse(Models.open(Models.MINILM_TOKENIZER).readAllBytes()));
@@ -148,7 +154,10 @@ class WordPieceTest {
         assertEquals(model, WordPieceJson.parse(new WordPiece(model).toTokenizerJson()));
     }
 
-    /** Whatever the text, offsets rise and stay inside it, and tokens do not depend on the text before or after white space. */
+    /**
+     * For any text, offsets increase and are within the text, and tokens do not depend on the text on the other side of
+     * white space.
+     */
     @Property(tries = 300)
     void tokensOfPartsAreThoseOfTheWhole(@ForAll String left, @ForAll String right) {
         int[] first = MINILM.encodeWithSpecialTokens(left);
@@ -173,7 +182,7 @@ class WordPieceTest {
                 unchanged.encodeWithSpecialTokens("cafe"), unchanged.encodeWithSpecialTokens("ca\ud83dfe\udc00"));
     }
 
-    /** Found in review: in plain text, a special token that is a word of the vocabulary too was a piece of it. */
+    /** Found in review: a special token that is also a word of the vocabulary was found in plain text. */
     @Test
     void plainTextReachesNoSpecialToken() {
         String added = "{\"id\": 4, \"content\": \"un\"}, {\"id\": 1";
@@ -185,7 +194,10 @@ class WordPieceTest {
                 new int[] {2, 5, 6, 3}, tokenizer.withSpecialTokensInText(false).encodeWithSpecialTokens("un"));
     }
 
-    /** Found in review: a piece that is the prefix was taken for one that continues a word, and never found. */
+    /**
+     * Found in review: a piece that equals the prefix was treated as a piece that continues a word, and was never
+     * found.
+     */
     @Test
     void aPieceMayBeThePrefix() {
         WordPiece tokenizer = (WordPiece) Tokenizers.ofEncoderJson(JSON.replace("\"##\"", "\"#\"")
@@ -199,7 +211,10 @@ class WordPieceTest {
                 IntStream.range(0, 4).filter(buffer::continuesWord).boxed().toList());
     }
 
-    /** Found in review: a token that begins like a piece that continues a word was taken for one, where ids were given. */
+    /**
+     * Found in review: for given ids, an added token that begins with the prefix was treated as a piece that continues
+     * a word.
+     */
     @Test
     void anAddedTokenContinuesNoWord() {
         WordPiece tokenizer = (WordPiece)
@@ -211,7 +226,7 @@ class WordPieceTest {
         assertTrue(!buffer.continuesWord(1));
     }
 
-    /** A token outside the model's vocabulary is found in the unchanged text, or not at all. */
+    /** A token outside the model's vocabulary is found only in text before normalization. */
     @Test
     void anAddedTokenIsNoPieceOfAWord() {
         String added = "{\"id\": 5, \"content\": \"unun\", \"normalized\": false}, {\"id\": 1";
@@ -258,7 +273,7 @@ class WordPieceTest {
         assertThrows(NoSuchFileException.class, () -> Tokenizers.loadEncoder(folder.resolve("none")));
     }
 
-    /** A part of the file, its replacement, and the message. */
+    /** A row has a part of the file, its replacement, and the message. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
@@ -294,7 +309,7 @@ class WordPieceTest {
         assertTrue(wrong.getMessage().contains(message), wrong.getMessage());
     }
 
-    /** The ids and types of a template, part by part, and the message for others. */
+    /** A row has a template with the ids and types of its parts, or with the message. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',

@@ -34,7 +34,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Adapters of PEFT that are merged while a model is loaded: the same bits as the trained model, and refused adapters. */
+/**
+ * PEFT adapters are merged while a model is loaded. The result has the same bits as the trained model. Other tests
+ * check refused adapters.
+ */
 class AdapterLoadingTest {
     private static final Compute CPU = Compute.serial();
     private static final BytePairs PIECES = BytePairs.learn("the fox and the crow ".repeat(20), 270);
@@ -102,7 +105,7 @@ class AdapterLoadingTest {
         assertTrue(most > 0.01, most + " of difference");
     }
 
-    /** A folder of a larger model has a prefix that the adapters of its encoder lack. */
+    /** The weights of a larger model have a prefix that the adapters of its encoder lack. */
     @Test
     void encodersHaveTheBitsOfTheTrainedModel() throws IOException {
         Path tiny = TinyModel.write(folder.resolve("tiny"));
@@ -133,7 +136,7 @@ class AdapterLoadingTest {
         Files.writeString(file, settings.replace(from, to));
     }
 
-    /** Of one and the same factor, said in four ways: 8 / 4, 4 / root of 4, and by patterns. */
+    /** Four configurations have the same factor: 8 / 4, 4 / root of 4, and two with patterns. */
     @Test
     void scalesAndPatternsAreObeyed() throws IOException {
         adapted(LoraAdapter.Config.of(4, "q_proj", "up_proj").withAlpha(8));
@@ -174,7 +177,10 @@ class AdapterLoadingTest {
         change("\"r\":4", "\"r\":4,\"modules_to_save\":[\"" + String.join("\",\"", modules) + "\"]");
     }
 
-    /** A folder may store the head a second time: the one table has no place for a change of one of them. */
+    /**
+     * A folder may store a tied head a second time. A change of only one of the two weights is refused, since the model
+     * has one table.
+     */
     @Test
     void changesOfOneOfTiedWeightsAreRefused() throws IOException {
         String head = "lm_head.weight";
@@ -210,7 +216,7 @@ class AdapterLoadingTest {
         assertArrayEquals(logits(LoadOptions.DEFAULT.withAdapter(adapter)), merged);
     }
 
-    /** The alpha of a module is the one of its pattern. */
+    /** Incomplete or unusable adapters are refused. The alpha of a module may come from a pattern. */
     @Test
     void adaptersThatAreNotWholeAreNamed() throws IOException {
         adapted(LoraAdapter.Config.of(4, "q_proj"));
@@ -227,7 +233,7 @@ class AdapterLoadingTest {
                 message);
     }
 
-    /** The command for a missing part of a model in several files gets that part. */
+    /** If a part of a model in several files is missing, the command in the error downloads this part. */
     @Test
     void aMissingPartOfAModelIsInTheCommand() throws IOException {
         Path part = folder.resolve("m-00001-of-00002.gguf");

@@ -23,7 +23,10 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A cross-encoder in layers: scores compared with inference, gradients compared with differences, training, folders. */
+/**
+ * A cross-encoder of layers: scores are compared with inference, and gradients with differences. Other tests check
+ * training and folders.
+ */
 class BertCrossEncoderTest {
     private static final Compute CPU = Compute.serial();
     private static final List<String> FIRST = List.of("the cat", "a dog ran", "sat", "the cat", "a dog ran", "sat");
@@ -41,8 +44,8 @@ class BertCrossEncoderTest {
     }
 
     /**
-     * Texts, and a state of 21 elements behind two blocks: both are within some hundred roundings of the definition, as vectors are; 42 products
-     * of the head make them larger by the sums of weights, at most 21 here.
+     * Compares scores of texts. Both states of 21 elements after two blocks have an error of some hundred roundings,
+     * like vectors. The 42 products of the head multiply the error by the sums of weights, which are at most 21 here.
      */
     private static void assertScores(Path folder, BertCrossEncoder model) throws IOException {
         float[] scores = model.scores(CPU, FIRST, SECOND);

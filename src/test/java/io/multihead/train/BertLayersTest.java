@@ -23,7 +23,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A BERT encoder in layers: vectors compared with inference, gradients compared with differences, folders written and read, training. */
+/**
+ * A BERT encoder of layers: vectors are compared with inference, and gradients with differences. Other tests check
+ * written and read folders, and training.
+ */
 class BertLayersTest {
     private static final Compute CPU = Compute.serial();
     private static final List<String> TEXTS = List.of("the cat sat", "a dog", "the the dog ran and sat", "");
@@ -43,7 +46,7 @@ class BertLayersTest {
         return BertLayers.load(Arena.ofAuto(), from);
     }
 
-    /** Both are within some hundred roundings of the definition; the elements of normalized vectors are below 1. */
+    /** Both vectors have an error of some hundred roundings. The elements of normalized vectors are below 1. */
     @Test
     void vectorsAreThoseOfInference() throws IOException {
         Tensor vectors = load(folder).embed(CPU, TEXTS);
@@ -122,7 +125,9 @@ class BertLayersTest {
         refuses("folder: ", () -> load(folder).save(folder));
     }
 
-    /** An unreadable folder within it, such as a file system's own, does not belong to the model; root can read it. */
+    /**
+     * An unreadable nested folder, such as lost+found of a file system, does not belong to the model. Root can read it.
+     */
     @Test
     void aFolderThatNobodyMayReadIsNotCopied() throws IOException {
         Path locked = Files.createDirectories(folder.resolve("lost+found"));
@@ -138,7 +143,7 @@ class BertLayersTest {
                 load(other.resolve("copy")).embed(CPU, TEXTS).toArray());
     }
 
-    /** Pairs of texts that should be near each other are near after some steps; parameters without a gradient do not change. */
+    /** After some steps, similar texts of pairs have similar vectors. Parameters without a gradient do not change. */
     @Test
     void trainingBringsPairsTogether() throws IOException {
         BertLayers layers = load(folder);
@@ -201,7 +206,7 @@ class BertLayersTest {
     void otherModelsAreRefusedByFileAndSetting() throws IOException {
         refusesSetting("\"model_type\": \"bert\"", "\"model_type\": \"roberta\"", "model_type");
         refusesSetting("\"hidden_act\": \"gelu\"", "\"hidden_act\": \"relu\"", "hidden_act");
-        // of several other settings, the kind of the model is named
+        // if several settings are wrong, the error names the type of the model
         Path config = folder.resolve("config.json");
         String bert = Files.readString(config);
         Files.writeString(

@@ -20,7 +20,10 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A masked language model in layers: gradients by differences, training, folders there and back. */
+/**
+ * A masked language model of layers: gradients are compared with differences. Other tests check training, and written
+ * and read folders.
+ */
 class BertMaskedModelTest {
     private static final Compute CPU = Compute.serial();
     private static final int[] TOKENS = new SplittableRandom(4).ints(300, 7, 14).toArray();

@@ -23,7 +23,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Checkpoints: the state that they restore, the files that they refuse, and the state after an interruption. */
+/** Checkpoints restore the state, refuse damaged files, and are complete after an interruption. */
 class CheckpointTest {
     private static final Map<String, Long> COUNTERS = Map.of("step", 3L, "seed", -4L, "data", Long.MAX_VALUE);
 

@@ -15,7 +15,10 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 
-/** Losses of embeddings: values by hand, gradients by differences, sizes, refusals. */
+/**
+ * Losses of embeddings: values are compared with values that were computed by hand, and gradients with differences.
+ * Other tests check sizes and refusals.
+ */
 class EmbeddingLossTest {
     private static final EmbeddingLoss WHOLE = EmbeddingLoss.of();
     private static final double STEP = 1e-2;
@@ -29,11 +32,11 @@ class EmbeddingLossTest {
     void valuesAreThoseByHand() {
         Tensor anchors = Tensor.of(new float[] {2, 0, 0, 3}, 2, 2);
         Tensor candidates = Tensor.of(new float[] {5, 0, 0, 0.5f, -1, 0}, 3, 2);
-        // cosines 1 and 0 and -1 for the first, 0 and 1 and 0 for the second
+        // the cosines are 1, 0 and -1 for the first anchor, and 0, 1 and 0 for the second anchor
         double first = Math.log(Math.exp(4) + 1 + Math.exp(-4)) - 4;
         double second = Math.log(1 + Math.exp(4) + 1) - 4;
         assertEquals((first + second) / 2, multiple(4, WHOLE).of(anchors, candidates, zeros(2, 2), zeros(3, 2)), 1e-15);
-        // back from the first two candidates to two anchors, a row for each
+        // the other direction: from the first two candidates to two anchors, with a row for each candidate
         double back = Math.log(Math.exp(4) + 1) - 4;
         assertEquals(
                 ((first + second) / 2 + back) / 2,
@@ -45,11 +48,13 @@ class EmbeddingLossTest {
                 WHOLE.cosines(anchors, turned, new float[] {0.5f, -0.5f}, zeros(2, 2), zeros(2, 2)),
                 1e-15);
         Tensor others = Tensor.of(new float[] {1, 0, 1, 0, 0, 1, 0, 1}, 4, 2);
-        // the first positive is nearer by 1; the second negative is, which is a margin and 1 too much
+        // the first positive is nearer by 1; the second negative is nearer by 1, so the loss is the margin plus 1
         assertEquals(1.3 / 2, WHOLE.triplets(0.3, anchors, others, zeros(2, 2), zeros(4, 2)), 1e-15);
     }
 
-    /** Differences of second order with steps of 0.01 in vectors of length about 3 are off by less than 1e-3 of the sizes here. */
+    /**
+     * Second-order differences with steps of 0.01 in vectors of length about 3 have a relative error of less than 1e-3.
+     */
     @Property(tries = 60)
     void gradientsAreDifferences(
             @ForAll long seed, @ForAll @IntRange(min = 1, max = 4) int n, @ForAll @IntRange(min = 2, max = 6) int dim) {
@@ -62,7 +67,7 @@ class EmbeddingLossTest {
             check(multiple(3, losses), random, n, n + 2, dim);
             check((a, b, ofA, ofB) -> losses.symmetricNegatives(3, a, b, ofA, ofB), random, n, n + 2, dim);
             check((a, b, ofA, ofB) -> losses.cosines(a, b, labels, ofA, ofB), random, n, n, dim);
-            // a margin that no triplet meets: no kink
+            // all triplets are within the margin, so that the loss has no kink
             check((a, b, ofA, ofB) -> losses.triplets(2.5, a, b, ofA, ofB), random, n, 2 * n, dim);
         }
     }
@@ -109,7 +114,7 @@ class EmbeddingLossTest {
         Tensor whole = zeros(3, 4);
         double all = multiple(20, WHOLE).of(a, b, whole, zeros(3, 4));
         assertEquals((first + all) / 2, both, 1e-15);
-        // halves of two numbers that were rounded, and their sum
+        // rounding errors of the two gradients, of their halves, and of the sum
         assertEquals((cut.get(1, 1) + whole.get(1, 1)) / 2, gradient.get(1, 1), 0x1p-22);
         assertEquals(whole.get(1, 3) / 2, gradient.get(1, 3), 0x1p-22);
     }
@@ -162,7 +167,7 @@ class EmbeddingLossTest {
     private static float[] draw(SplittableRandom random, int count) {
         float[] values = new float[count];
         for (int i = 0; i < count; i++) {
-            // away from 0, where vectors turn fast
+            // not near 0, where small steps change the direction of a vector by much
             values[i] = (float) ((random.nextBoolean() ? 1 : -1) * random.nextDouble(1, 2));
         }
         return values;

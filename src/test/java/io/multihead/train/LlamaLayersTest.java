@@ -31,7 +31,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A decoder in layers: trained, then as parts, in folders and in files, and back. */
+/** A decoder of layers is trained, then converted to parts, written to folders and files, and read again. */
 class LlamaLayersTest {
     private static final Compute CPU = Compute.serial();
     private static final String TEXT = "The fox saw the crow, and the crow saw the fox. ".repeat(30);
@@ -119,7 +119,10 @@ class LlamaLayersTest {
                         tensor.toArray(), actual.layers().parameters().get(name).toArray(), name));
     }
 
-    /** Two layers of seven products of at most 48 terms each, of queries and keys in another order: 1000 roundings of the largest logit. */
+    /**
+     * The bound is 1000 roundings of the largest logit: two layers of seven products of at most 48 terms each, with
+     * another order for queries and keys.
+     */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void layersPartsAndGgufHaveTheSameLogits(boolean tied) throws IOException {
@@ -233,7 +236,10 @@ class LlamaLayersTest {
                 TokenWindows.next(new int[] {0, 1, 2}, 1, 2, 5).targets());
     }
 
-    /** 100000 tokens: of shares p the standard deviation is at most 160; bounds are six of them. */
+    /**
+     * The counts of shares p among 100000 tokens have a standard deviation of at most 160. Bounds are six standard
+     * deviations.
+     */
     @Test
     void masksAreThoseOfBert() {
         int[] tokens = new SplittableRandom(1).ints(5000, 1, 1000).toArray();

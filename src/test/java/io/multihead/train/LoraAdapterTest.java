@@ -30,7 +30,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Adapters of matrices: sums and gradients compared with loops in double, training of decoders and encoders, PEFT's files. */
+/**
+ * Adapters of matrices: sums and gradients are compared with loops in double. Other tests check the training of
+ * decoders and encoders, and PEFT's files.
+ */
 @Tag("lanes")
 class LoraAdapterTest {
     private static final Compute CPU = Compute.serial();
@@ -38,7 +41,7 @@ class LoraAdapterTest {
     private static final int IN = 64;
     private static final int RANK = 3;
 
-    /** How frozen weights are kept. */
+    /** The storage of frozen weights. */
     enum Kept {
         F32(null),
         Q8(BlockType.Q8_0),
@@ -64,7 +67,10 @@ class LoraAdapterTest {
         return Numbers.gaussian(tensor, new SplittableRandom(seed), 0, 1);
     }
 
-    /** A sum of n products is within n roundings of the sum of their magnitudes, the factor and the last addition within two more. */
+    /**
+     * Checks an element. A sum of n products has an error of n roundings of the sum of their magnitudes. The factor and
+     * the last addition add two roundings.
+     */
     private static void assertProduct(double before, double[] left, double[] right, double scale, double actual) {
         double sum = before;
         double magnitude = Math.abs(before);
@@ -91,7 +97,7 @@ class LoraAdapterTest {
                 Arena.ofAuto(), Map.of("m.q.weight", weight), kept.of(RANK, "q").withAlpha(1.5), 2);
         adapter.apply(CPU);
         for (int i = 0; i < OUT * IN; i++) {
-            // a sum with 0 has no sign of 0
+            // a sum with 0 is never -0
             assertEquals(0 + frozen.get(i / IN, i % IN), weight.get(i / IN, i % IN));
         }
         Tensor a = adapter.parameters().get("base_model.model.m.q.lora_A.weight");

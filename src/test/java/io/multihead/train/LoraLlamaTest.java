@@ -30,7 +30,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Adapters that train with a frozen packed model: its memory, its gradients, its bits, and the way to inference. */
+/** Adapters that are trained with a frozen packed model: memory, gradients, bits, and the conversion for inference. */
 @Tag("lanes")
 class LoraLlamaTest {
     private static final Compute CPU = Compute.serial();
@@ -51,7 +51,7 @@ class LoraLlamaTest {
         PIECES.writeTo(folder.resolve("base"));
     }
 
-    /** How frozen weights are kept. */
+    /** The storage of frozen weights. */
     enum Kept {
         F32(null),
         Q8(BlockType.Q8_0),
@@ -78,13 +78,14 @@ class LoraLlamaTest {
         return TokenWindows.next(PIECES.tokenizer().encode(TEXT), 4, 12, seed);
     }
 
-    /** All that is allocated is panels, adapters, norms, and the table of words as the folder has it. */
+    /** Only panels, adapters, norms, and the table of words in the folder's type are allocated. */
     @ParameterizedTest
     @EnumSource
     void theFrozenPartTakesTheBytesOfItsPanels(Kept kept) throws IOException {
         try (Counting arena = new Counting()) {
             LoraLlama model = load(arena, kept);
-            // a panel has 32 columns, and all sizes but the vocabulary are multiples of that; keys have 16 columns
+            // a panel has 32 columns, and all sizes except the vocabulary and the 16 columns of keys are multiples of
+            // 32
             long each = DIM * (DIM + 2 * 32 + DIM) + 3 * DIM * INNER;
             long bytes = kept.type == null ? 4 * each : each / kept.type.elements() * kept.type.bytes();
             long padded = (PIECES.vocabulary() + 31) / 32 * 32;
@@ -107,7 +108,7 @@ class LoraLlamaTest {
         }
     }
 
-    /** An arena that counts. */
+    /** An arena that counts allocated bytes. */
     private static final class Counting implements Arena {
         private final Arena arena = Arena.ofShared();
         private long bytes;
@@ -129,7 +130,7 @@ class LoraLlamaTest {
         }
     }
 
-    /** Before a step adapters add zeros, so that the model is the folder's. */
+    /** Before the first step, adapters add zeros, so that the model equals the model of the folder. */
     @Test
     void freshAdaptersChangeNoBit() throws IOException {
         LlamaLayers plain = LlamaLayers.load(Arena.ofAuto(), folder.resolve("base"));
@@ -183,8 +184,9 @@ class LoraLlamaTest {
     }
 
     /**
-     * The merged model of a folder has the layers' logits: two layers of seven products of at most 64 terms, of sums in another order, are 1000
-     * roundings of the largest logit. Adapters trained with quantized weights are merged into the folder's weights, which differ.
+     * The merged model of a folder has the logits of the layers. The bound is 1000 roundings of the largest logit: two
+     * layers of seven products of at most 64 terms, with sums in another order. Adapters that were trained with
+     * quantized weights are merged into the weights of the folder, which differ.
      */
     @ParameterizedTest
     @EnumSource

@@ -23,7 +23,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** A reader of a model's folder names the file that is missing, and ends with one command that downloads the folder. */
+/**
+ * The error of each reader of a model's folder names the missing file, and ends with a command that downloads the
+ * folder.
+ */
 class MissingFilesTest {
     private static final BytePairs PIECES = BytePairs.learn("the fox and the crow ".repeat(20), 270);
     private static final LoraAdapter.Config ADAPTER = LoraAdapter.Config.of(2, "q_proj");

@@ -22,24 +22,33 @@ import net.jqwik.api.constraints.DoubleRange;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 
-/** Optimizers compared with loops in double, with a running error bound; states that are saved and restored; refusals. */
+/**
+ * Optimizers are compared with loops in double, with a running error bound. Other tests check saved and restored
+ * states, and refusals.
+ */
 class OptimizerProperties {
-    /** Unit roundoff of f32, a hundredth more for products of errors. */
+    /** The unit roundoff of f32, plus one percent for products of errors. */
     private static final double U = 1.01 * 0x1p-24;
 
     private static final Compute SERIAL = Compute.serial();
 
-    /** Errors of one element: each operation of the Javadoc's formula adds a rounding to the errors of its operands. */
+    /**
+     * The errors of one element. Each operation of the formula in the Javadoc adds a rounding to the errors of its
+     * operands.
+     */
     private static final class Bound {
         private double m;
         private double v;
         private double p;
 
-        /** Takes the values in double after a step, of which {@code before} is the parameter before it. */
+        /**
+         * Updates the errors for a step. {@code now} has the values in double after the step, and {@code before} is the
+         * parameter before it.
+         */
         void step(double[] now, double g, double before, long t, double rate, AdamW.Options o) {
             double firstBefore = o.beta1() == 0 ? 0 : (now[0] - (1 - o.beta1()) * g) / o.beta1();
             double secondBefore = (now[1] - (1 - o.beta2()) * g * g) / o.beta2();
-            // the factor is rounded once, the product once, the sum once
+            // the factor, the product and the sum are rounded once each
             m = o.beta1() * (m + 2 * U * Math.abs(firstBefore))
                     + 2 * U * (1 - o.beta1()) * Math.abs(g)
                     + U * (Math.abs(now[0]) + m);
@@ -102,7 +111,9 @@ class OptimizerProperties {
         }
     }
 
-    /** A missing decay, a bias that is not corrected or another moment is outside the bound. */
+    /**
+     * Without the decay, without the correction of the bias, or with a wrong moment, the result is outside the bound.
+     */
     @Test
     void theBoundSeesWrongTerms() {
         double[] p = {1.5};
@@ -179,7 +190,7 @@ class OptimizerProperties {
         }
     }
 
-    /** Bias correction uses the parameter's own steps, like PyTorch's. */
+    /** Bias correction uses the number of steps of each parameter, like PyTorch's. */
     @Test
     void aParameterThatWasFrozenBeginsWithItsFirstStep() {
         Tensor early = Tensor.of(new float[] {1}, 1);

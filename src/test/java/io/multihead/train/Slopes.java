@@ -9,8 +9,9 @@ import java.util.SplittableRandom;
 import java.util.function.DoubleSupplier;
 
 /**
- * Gradients of a model compared with differences, along a direction of each parameter from its gradient and random numbers. A loss in f32
- * is off by about 1e-6, so a difference with a step of 0.01 is off by 1e-4, and by about as much from its third derivative.
+ * Compares gradients of a model with differences. The direction of each parameter consists of its gradient and random
+ * numbers. A loss in f32 has an error of about 1e-6, so a difference with a step of 0.01 has an error of 1e-4, and
+ * about the same error from the third derivative.
  */
 final class Slopes {
     private static final double STEP = 0.01;
@@ -27,7 +28,7 @@ final class Slopes {
             for (float value : gradient) {
                 size += value * value;
             }
-            // a bias of keys changes all scores of a query by the same
+            // a bias of keys changes all scores of a query by the same number
             assertTrue(size > 0 || name.endsWith("in_proj_bias"), name + " has no gradient");
             double[] direction = new double[at.length];
             double slope = 0;

@@ -1,6 +1,6 @@
 package io.multihead.decoder;
 
-/** The sampler of sessions, which is no part of the API, for its benchmark. */
+/** Gives a benchmark access to the sampler of sessions, which is not part of the API. */
 public final class SamplerAccess {
     private static final SeenTokens NOTHING = new SeenTokens(new TokenList());
 
@@ -10,7 +10,7 @@ public final class SamplerAccess {
         sampler = new Sampler(vocabulary);
     }
 
-    /** Chooses the token of an index of a text. */
+    /** Chooses the token at an index of a text. */
     public int choose(float[] logits, Sampling sampling, long index) {
         return sampler.choose(logits, NOTHING, sampling, index);
     }

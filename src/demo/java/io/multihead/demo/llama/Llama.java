@@ -27,15 +27,18 @@ import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 
-/** A small Llama that can be trained: blocks of rotary attention and a gated feed-forward network, and a head that is the embedding. */
+/**
+ * A small trainable Llama. Blocks have rotary attention and a gated feed-forward network. The embedding is also the
+ * head.
+ */
 public final class Llama {
     static final double EPSILON = 1e-5;
-    /** The base of most models' rotary positions. */
+    /** The base of rotary positions in most models. */
     static final double THETA = 10_000;
 
     private static final double EMBEDDING = 0.05;
 
-    /** Sizes. */
+    /** The sizes of a model. */
     public record Config(int vocabulary, int dim, int inner, int layers, int heads, int keyValueHeads) {
         int headDim() {
             return dim / heads;
@@ -54,7 +57,7 @@ public final class Llama {
     private final Sequence whole;
     private final CrossEntropy loss = CrossEntropy.of();
 
-    /** A model with fresh parameters, which the garbage collector owns. */
+    /** Creates a model with new parameters, which the garbage collector owns. */
     public Llama(Config config, long seed) {
         this.config = config;
         SplittableRandom random = new SplittableRandom(seed);
@@ -73,7 +76,7 @@ public final class Llama {
         int queries = config.heads * config.headDim();
         int keys = config.keyValueHeads * config.headDim();
         double first = 1 / Math.sqrt(config.dim);
-        // sums over blocks stay as large as their terms (Radford et al. 2019)
+        // keeps sums over blocks at the size of their terms (Radford et al. 2019)
         double sum = 1 / Math.sqrt(2.0 * config.layers);
         draw(at + "self_attn.in_proj_weight", random, first, queries + 2 * keys, config.dim);
         draw(at + "self_attn.out_proj.weight", random, sum / Math.sqrt(queries), config.dim, queries);
@@ -113,7 +116,7 @@ public final class Llama {
         return tensor;
     }
 
-    /** Returns a parameter by the name that it was drawn by. */
+    /** Returns a parameter by its name at initialization. */
     Tensor tensor(String name) {
         return drawn.get(name);
     }
@@ -122,7 +125,7 @@ public final class Llama {
         return config;
     }
 
-    /** All parameters by name, trained in place; the embedding is the head's. */
+    /** Returns all parameters by name, which are trained in place. The embedding is also the weight of the head. */
     public Map<String, Tensor> parameters() {
         return whole.parameters();
     }
@@ -134,12 +137,12 @@ public final class Llama {
                 .sum();
     }
 
-    /** To be called when parameters have been changed. */
+    /** Must be called after parameters have been changed. */
     public void parametersChanged() {
         whole.parametersChanged();
     }
 
-    /** Rounds all parameters to bf16, in which published models are stored. */
+    /** Rounds all parameters to bf16, the type of published models. */
     void round() {
         try (Arena arena = Arena.ofConfined()) {
             parameters().values().forEach(tensor -> tensor.copy(arena, DType.BF16)
@@ -148,16 +151,16 @@ public final class Llama {
         parametersChanged();
     }
 
-    /** Fresh gradients of zeros. */
+    /** Returns new gradients of zeros. */
     Map<String, Tensor> gradients() {
         return Gradients.zeros(Arena.ofAuto(), whole);
     }
 
     /**
-     * The mean loss of a batch's targets, in nats; its gradients are added to the given ones.
+     * Returns the mean loss of a batch's targets, in nats, and adds its gradients to the given gradients.
      *
      * @param tokens {@code [batch, length]}, row-major
-     * @param targets the token that follows each
+     * @param targets the next token of each token
      */
     double learn(Compute cpu, int[] tokens, int[] targets, int length, Map<String, Tensor> gradients) {
         Tensor x = embed(cpu, tokens, length);
@@ -172,12 +175,12 @@ public final class Llama {
         }
     }
 
-    /** The same without gradients. */
+    /** Returns the mean loss without gradients. */
     double loss(Compute cpu, int[] tokens, int[] targets, int length) {
         return loss.forward(cpu, logits(cpu, tokens, length), targets);
     }
 
-    /** Logits {@code [batch, length, vocabulary]}. */
+    /** Returns logits {@code [batch, length, vocabulary]}. */
     Tensor logits(Compute cpu, int[] tokens, int length) {
         Tensor x = embed(cpu, tokens, length);
         Tensor logits = Tensors.room(x.dim(0), x.dim(1), config.vocabulary);
@@ -185,13 +188,13 @@ public final class Llama {
         return logits;
     }
 
-    /** Logits of the token that follows a text. */
+    /** Returns the logits of the token that follows a text. */
     public float[] nextLogits(Compute cpu, int[] tokens) {
         Tensor logits = logits(cpu, tokens, tokens.length);
         return logits.select(0, 0).select(0, tokens.length - 1L).toArray();
     }
 
-    /** Attention weights {@code [heads, tokens, tokens]} of every layer for one text. */
+    /** Returns the attention weights {@code [heads, tokens, tokens]} of every layer for one text. */
     public List<Tensor> weights(Compute cpu, int[] tokens) {
         List<Tensor> result = new ArrayList<>();
         Tensor x = embed(cpu, tokens, tokens.length);

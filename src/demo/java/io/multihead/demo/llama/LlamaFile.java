@@ -12,15 +12,15 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
 
-/** Saves a trained model as GGUF, as converters of published models do. */
+/** Saves a trained model as GGUF, like converters of published models. */
 public final class LlamaFile {
-    /** The storage format of matrices; norms are f32 in all of them. */
+    /** The storage format of matrices. Norms are f32 in all formats. */
     public enum Weights {
-        /** As they were trained. */
+        /** The format of training. */
         F32,
-        /** Half the bytes. */
+        /** Half the bytes of f32. */
         BF16,
-        /** Blocks of 32 integers of 8 bits and a scale. */
+        /** Blocks of 32 8-bit integers and a scale. */
         Q8_0
     }
 
@@ -35,7 +35,7 @@ public final class LlamaFile {
         this.arena = arena;
     }
 
-    /** Writes a file that any engine for Llama's models reads. */
+    /** Writes a file that any engine for Llama models can read. */
     public static void write(Llama model, BytePairs pieces, int context, Weights weights, Path file)
             throws IOException {
         try (Arena arena = Arena.ofConfined()) {

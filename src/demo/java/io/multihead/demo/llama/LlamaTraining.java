@@ -17,14 +17,14 @@ import java.util.function.BiConsumer;
 import java.util.stream.IntStream;
 
 /**
- * Trains a Llama on texts. The last tenth of them is held out. A batch has windows of the other texts, joined with the token that ends a text;
- * the data of a step depends only on seed and step.
+ * Trains a Llama on texts. The last tenth of the texts is held out. A batch has windows of the other texts, which are
+ * joined with the end token. The data of a step depends only on seed and step.
  */
 public final class LlamaTraining {
-    /** Tokens of a window. */
+    /** The number of tokens of a window. */
     public static final int LENGTH = 64;
 
-    /** Windows of a step. */
+    /** The number of windows of a step. */
     public static final int BATCH = 16;
 
     private static final double RATE = 5e-3;
@@ -37,10 +37,10 @@ public final class LlamaTraining {
      * The results of training.
      *
      * @param model rounded to bf16
-     * @param losses of each step, in nats a token
-     * @param heldOut mean loss of the texts that were held out, in nats a token
-     * @param unrounded the same before rounding
-     * @param heldOutBits the same as the first, in bits a byte of text
+     * @param losses the loss of each step, in nats per token
+     * @param heldOut mean loss of the held-out texts, in nats per token
+     * @param unrounded mean loss of the held-out texts before rounding, in nats per token
+     * @param heldOutBits mean loss of the held-out texts after rounding, in bits per byte of text
      */
     public record Trained(
             Llama model, BytePairs pieces, List<Double> losses, double heldOut, double unrounded, double heldOutBits) {}
@@ -57,7 +57,7 @@ public final class LlamaTraining {
      * Prepares texts.
      *
      * @param texts at least ten
-     * @param vocabulary tokens to learn from the training texts
+     * @param vocabulary the number of tokens to learn from the training texts
      */
     public LlamaTraining(List<String> texts, int vocabulary, Compute cpu, long seed) {
         int kept = texts.size() - texts.size() / HELD_OUT;
@@ -79,7 +79,7 @@ public final class LlamaTraining {
                 .toArray();
     }
 
-    /** Trains a model with as many tokens as were found, and rounds it. */
+    /** Trains a model with the learned vocabulary, and rounds it. */
     public Trained train(Llama.Config sizes, long steps, BiConsumer<Long, Double> progress) {
         Llama model = new Llama(sizes.withVocabulary(pieces.vocabulary()), seed);
         Map<String, Tensor> gradients = model.gradients();
@@ -115,7 +115,7 @@ public final class LlamaTraining {
         return model.learn(cpu, tokens, targets, LENGTH, gradients);
     }
 
-    /** Returns the mean loss over the windows of the texts that were held out, one after the other. */
+    /** Returns the mean loss over consecutive windows of the held-out texts. */
     private double heldOutLoss(Llama model) {
         int windows = (heldOut.length - 1) / LENGTH;
         int[] tokens = Arrays.copyOf(heldOut, windows * LENGTH);

@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import org.jspecify.annotations.Nullable;
 
-/** A request that cannot be answered, in OpenAI's form: a status, a message, and the parameter that is at fault. */
+/** A request that cannot be answered, in OpenAI's form: a status, a message, and the wrong parameter. */
 final class ApiException extends RuntimeException {
     private static final long serialVersionUID = 1;
 
@@ -19,12 +19,12 @@ final class ApiException extends RuntimeException {
         this.parameter = parameter;
     }
 
-    /** Returns the error of a parameter that is wrong or not supported. */
+    /** Returns the error of a wrong or unsupported parameter. */
     static ApiException wrong(String parameter, String message) {
         return new ApiException(400, "invalid_request_error", parameter, parameter + ": " + message);
     }
 
-    /** Returns the error of a request as a whole. */
+    /** Returns the error of a whole request. */
     static ApiException wrong(int status, String message) {
         return new ApiException(status, "invalid_request_error", null, message);
     }

@@ -17,13 +17,16 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Answers {@code /attention} with the attention weights of a token, which OpenAI's protocol does not have. Thread-safe. */
+/**
+ * Answers {@code /attention}, which is not part of OpenAI's protocol, with the attention weights of a token.
+ * Thread-safe.
+ */
 final class AttentionApi {
     private final String name;
     private final LanguageModel model;
     private final Sessions sessions;
     private final Room room;
-    /** Heads of each layer that has softmax attention. */
+    /** The number of heads of each layer with softmax attention. */
     private final Map<Integer, Integer> heads = new TreeMap<>();
 
     AttentionApi(String name, LanguageModel model, Sessions sessions, Room room) {
@@ -42,7 +45,7 @@ final class AttentionApi {
         }
     }
 
-    /** Returns the model, whether it has a template of chats, and its layers with attention. */
+    /** Returns the model, whether it has a chat template, and its layers with attention. */
     JsonNode layers() {
         ObjectNode root = JsonNodeFactory.instance.objectNode().put("model", name);
         root.put("chat", hasTemplate()).put("context", sessions.contextTokens());
@@ -115,7 +118,7 @@ final class AttentionApi {
         }
     }
 
-    /** Returns the texts of tokens, which together are the text; control tokens have their names. */
+    /** Returns the texts of tokens, which can be joined to the text. The text of a control token is its name. */
     private List<String> texts(int[] ids) {
         Tokenizer tokenizer = model.tokenizer();
         TextStream stream = new TextStream(tokenizer);

@@ -12,11 +12,11 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 
 /**
- * The prompt of a chat, and the tools that its answer may call.
+ * The prompt of a chat, and the tools that the answer may call.
  *
  * @param prompt messages and tools
  * @param callable the tools that the answer may call
- * @param required whether it must
+ * @param required whether the answer must call a tool
  */
 record ChatFields(ChatPrompt prompt, List<ToolDefinition> callable, boolean required) {
     static ChatFields of(Fields fields) {
@@ -114,7 +114,7 @@ record ChatFields(ChatPrompt prompt, List<ToolDefinition> callable, boolean requ
     /**
      * Reads a message.
      *
-     * @param names the tools of the calls so far, by the ids of the calls
+     * @param names the names of called tools by the ids of the calls
      */
     private static ChatMessage message(Fields message, Map<String, String> names) {
         String role = message.text("role");
@@ -155,7 +155,7 @@ record ChatFields(ChatPrompt prompt, List<ToolDefinition> callable, boolean requ
         });
     }
 
-    /** Returns a content that is a text, or a list of parts that are texts. */
+    /** Returns the content of a message, which is a text or a list of texts. */
     private static String content(Fields message) {
         JsonNode content = message.require("content");
         if (content.isTextual()) {

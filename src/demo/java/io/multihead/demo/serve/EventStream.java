@@ -9,11 +9,12 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 
 /**
- * Server-sent events of one answer, which a separate thread writes: the generating thread never waits for a client that reads slowly, and
- * holds its session only until its text ends. An answer has a limit, and so have the events that wait here.
+ * Server-sent events of one answer, which a separate thread writes. The generating thread never waits for a slow
+ * client, and keeps its session only until the end of its text. The size of an answer is limited, and therefore also
+ * the number of waiting events.
  */
 final class EventStream {
-    /** For events that a client has not read when its text is complete. */
+    /** The time for a client to read the remaining events of a complete text. */
     private static final Duration PATIENCE = Duration.ofMinutes(1);
 
     private static final String END = "";
@@ -32,7 +33,7 @@ final class EventStream {
         writer = Thread.ofVirtual().name("serve-events").start(this::write);
     }
 
-    /** Adds an event, if it is not empty; returns whether the client is still there. */
+    /** Adds an event if it is not empty. Returns whether the client is still connected. */
     boolean send(String data) {
         if (!data.isEmpty()) {
             events.add("data: " + data + "\n\n");
@@ -40,12 +41,12 @@ final class EventStream {
         return !gone;
     }
 
-    /** Ends the answer, once the client has read it. */
+    /** Ends the answer after the client has read it. */
     void end() throws InterruptedException {
         events.add("data: [DONE]\n\n");
         events.add(END);
         if (!writer.join(PATIENCE)) {
-            exchange.close(); // ends the writer, too
+            exchange.close(); // also ends the writer
         }
     }
 

@@ -9,8 +9,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The members of a JSON object of a request. Null counts as absent, as clients send it for members that they do not use. An unknown member
- * is an error at the end, so that nothing is ignored.
+ * The members of a JSON object of a request. Null is treated as absent, since clients send null for members that they
+ * do not use. An unknown member is an error at the end, so that no member is ignored.
  */
 final class Fields {
     private final String path;
@@ -18,9 +18,9 @@ final class Fields {
     private final Set<String> read = new HashSet<>();
 
     /**
-     * Takes an object.
+     * Creates the members of an object.
      *
-     * @param path prefix of the names of members in errors; empty for the request
+     * @param path prefix of the names of members in errors, which is empty for the request
      */
     Fields(String path, JsonNode node) {
         if (!node.isObject()) {
@@ -32,7 +32,7 @@ final class Fields {
         this.node = node;
     }
 
-    /** Returns a member; null if it is absent. */
+    /** Returns a member, or null if it is absent. */
     @Nullable
     JsonNode find(String name) {
         read.add(name);
@@ -40,7 +40,7 @@ final class Fields {
         return member == null || member.isNull() ? null : member;
     }
 
-    /** Returns a member that must be there. */
+    /** Returns a required member. */
     JsonNode require(String name) {
         JsonNode member = find(name);
         if (member == null) {
@@ -99,7 +99,7 @@ final class Fields {
         return member.longValue();
     }
 
-    /** Returns the texts of a member that is one or a list of them; none if it is absent. */
+    /** Returns the texts of a member, which is a text or a list of texts, or no texts if it is absent. */
     List<String> texts(String name, int most) {
         JsonNode member = find(name);
         if (member == null) {
@@ -118,7 +118,7 @@ final class Fields {
         return texts;
     }
 
-    /** Returns the integers of a list; none if it is absent. */
+    /** Returns the integers of a list, or none if it is absent. */
     int[] integers(String name, long least, long most, int mostElements) {
         JsonNode member = find(name);
         if (member == null) {
@@ -141,7 +141,7 @@ final class Fields {
         return values;
     }
 
-    /** Returns the elements of a list of objects, which are read to their ends; none if it is absent. */
+    /** Returns the elements of a list of objects, or none if it is absent. Fails if an object has an unknown member. */
     <T> List<T> objects(String name, Function<Fields, T> reader) {
         JsonNode member = find(name);
         if (member != null && !member.isArray()) {
@@ -156,7 +156,7 @@ final class Fields {
         return all;
     }
 
-    /** Reads an object to its end; returns the other value if it is absent. */
+    /** Reads an object, or returns {@code otherwise} if it is absent. Fails if the object has an unknown member. */
     <T> T object(String name, Function<Fields, T> reader, T otherwise) {
         JsonNode member = find(name);
         if (member == null) {
@@ -168,7 +168,7 @@ final class Fields {
         return value;
     }
 
-    /** Accepts a member that does not affect answers, such as an identifier of the user. */
+    /** Accepts members that do not affect answers, such as an identifier of the user. */
     Fields without(String... names) {
         read.addAll(List.of(names));
         return this;

@@ -14,11 +14,11 @@ import java.util.Map;
 import java.util.concurrent.ThreadLocalRandom;
 
 /**
- * The members of a request that control the generation of texts: OpenAI's, with its defaults, and {@code top_k} and {@code min_p} as in
- * other servers.
+ * The members of a request that control the generation of texts: the members and defaults of OpenAI, and {@code top_k}
+ * and {@code min_p} as in other servers.
  *
  * @param options of the first text
- * @param texts number of texts, each with the next seed
+ * @param texts the number of texts. Each has the next seed.
  * @param streams whether the answer is a stream of events
  * @param streamsUsage whether the last event counts tokens
  */
@@ -28,10 +28,10 @@ record GenerationFields(GenerationOptions options, int texts, boolean streams, b
     private static final double MOST_BIAS = 100;
 
     /**
-     * Reads them.
+     * Reads these members.
      *
      * @param mostTokens the largest number of tokens of a text if the request has no limit
-     * @param timeout most time of a text
+     * @param timeout the maximum time of a text
      * @param vocabulary number of tokens in the vocabulary
      */
     static GenerationFields of(Fields fields, int mostTokens, Duration timeout, int vocabulary) {

@@ -31,9 +31,9 @@ import java.util.concurrent.Executors;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** Requests and answers of HTTP: routes, keys, limits of sizes, and errors. */
+/** HTTP requests and answers: routes, keys, size limits, and errors. */
 final class HttpApi implements AutoCloseable {
-    /** Answered as GET, without the body: load balancers ask so. */
+    /** The method of load balancers. The answer is the answer of GET without the body. */
     private static final String HEAD = "HEAD";
 
     private static final int MOST_BYTES = 8 << 20;
@@ -51,14 +51,14 @@ final class HttpApi implements AutoCloseable {
     private final Metrics metrics;
     private final byte @Nullable [] key;
     private final List<String> models = new ArrayList<>();
-    /** Answers by path and method. */
+    /** The answers by path and method. */
     private final Map<String, Map<String, Answer>> routes = new HashMap<>();
-    /** Paths that need no key. */
+    /** The paths that need no key. */
     private final Set<String> open = new HashSet<>();
 
     private boolean isRunning;
 
-    /** Answers a request; null if it has been answered and counted. */
+    /** Answers a request. The result is null if the request has already been answered and counted. */
     @FunctionalInterface
     interface Answer {
         @Nullable
@@ -68,7 +68,7 @@ final class HttpApi implements AutoCloseable {
     /**
      * Binds an address.
      *
-     * @param key that requests must have; null for none
+     * @param key that requests must have, or null
      */
     HttpApi(InetSocketAddress address, Metrics metrics, @Nullable String key) throws IOException {
         this.metrics = metrics;
@@ -84,12 +84,12 @@ final class HttpApi implements AutoCloseable {
         models.add(name);
     }
 
-    /** Adds a route of requests with a JSON object. */
+    /** Adds a route for requests with a JSON object. */
     void post(String path, Answer answer) {
         add("POST", path, answer);
     }
 
-    /** Adds a route without a request. */
+    /** Adds a route for requests without a body. */
     void get(String path, Supplier<JsonNode> answer) {
         add("GET", path, (fields, exchange) -> answer.get());
     }
@@ -101,7 +101,7 @@ final class HttpApi implements AutoCloseable {
         });
     }
 
-    /** Adds a page, which may be read without a key, because browsers have none. */
+    /** Adds a page. Browsers may read it without a key, because they have none. */
     void page(String path, String html) {
         open.add(path);
         add("GET", path, (fields, exchange) -> {
@@ -127,7 +127,10 @@ final class HttpApi implements AutoCloseable {
         return server.getAddress();
     }
 
-    /** Ends, once the requests that run are answered, or after half a minute; at once before the start and after the end. */
+    /**
+     * Ends after running requests are answered, or after half a minute. Ends immediately before the start and after the
+     * end.
+     */
     @Override
     public void close() {
         server.stop(isRunning ? STOP_SECONDS : 0);
@@ -138,7 +141,7 @@ final class HttpApi implements AutoCloseable {
     private void handle(HttpExchange exchange) {
         String asked = exchange.getRequestURI().getPath();
         Map<String, Answer> methods = routes.getOrDefault(asked, Map.of());
-        String path = methods.isEmpty() ? "other" : asked; // a metric for each path that is asked for would have no end
+        String path = methods.isEmpty() ? "other" : asked; // metrics for all requested paths would be unlimited
         String method = exchange.getRequestMethod();
         try (exchange) {
             try {
@@ -173,11 +176,11 @@ final class HttpApi implements AutoCloseable {
                         error.json().toString());
             }
         } catch (IOException left) {
-            metrics.request(path, 499); // the client has gone away
+            metrics.request(path, 499); // the client has disconnected
         }
     }
 
-    /** Returns the error that a client is told of; of a fault of the server it is told no more than that. */
+    /** Returns the error for a client. For a fault of the server, it has no details. */
     static ApiException error(Exception failed) {
         return switch (failed) {
             case ApiException own -> own;
@@ -196,7 +199,7 @@ final class HttpApi implements AutoCloseable {
         String given = exchange.getRequestHeaders().getFirst("Authorization");
         byte[] bytes = given == null || !given.startsWith("Bearer ")
                 ? new byte[0]
-                : given.substring("Bearer ".length()).getBytes(StandardCharsets.ISO_8859_1); // as the server reads it
+                : given.substring("Bearer ".length()).getBytes(StandardCharsets.ISO_8859_1); // the server decodes it so
         if (!MessageDigest.isEqual(key, bytes)) {
             throw ApiException.wrong(401, "Authorization: expected Bearer and the key of this server");
         }
@@ -210,7 +213,10 @@ final class HttpApi implements AutoCloseable {
         return json(bytes);
     }
 
-    /** Reads JSON. Bytes that are not text in the encoding that the parser detects cause errors of other types than its own. */
+    /**
+     * Reads JSON. Bytes that are not text in the encoding that the parser detects cause exceptions of other types than
+     * the parser's.
+     */
     static JsonNode json(byte[] bytes) {
         try {
             return JSON.readTree(bytes);
@@ -222,7 +228,8 @@ final class HttpApi implements AutoCloseable {
     }
 
     /**
-     * Reads the rest of a request, within limits: otherwise the client would still write, and see its connection break without an answer.
+     * Reads the rest of a request, within limits. Otherwise, the client would still write, and its connection would
+     * fail without an answer.
      */
     private static void drain(HttpExchange exchange) throws IOException {
         InputStream in = exchange.getRequestBody();

@@ -40,7 +40,7 @@ final class Metrics {
      * Returns all counts.
      *
      * @param running requests that generate
-     * @param waiting requests that wait for one that does
+     * @param waiting requests that wait for a running request
      */
     String text(int running, int waiting, @Nullable Sessions sessions) {
         StringBuilder text = new StringBuilder("# TYPE multihead_requests_total counter\n");
@@ -73,7 +73,7 @@ final class Metrics {
                 count);
     }
 
-    /** Adds lines with the digits that Prometheus reads, for any language of the machine. */
+    /** Adds a line with ASCII digits, which Prometheus reads, for any language of the machine. */
     private static void line(StringBuilder text, String format, Object... values) {
         text.append(String.format(Locale.ROOT, format, values));
     }

@@ -4,7 +4,10 @@ import java.time.Duration;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 
-/** The number of requests that generate at the same time, and of requests that wait for them, first come, first served. Thread-safe. */
+/**
+ * Limits the number of requests that generate at the same time, and of waiting requests, in the order of arrival.
+ * Thread-safe.
+ */
 final class Room {
     private final int running;
     private final Semaphore all;
@@ -12,11 +15,11 @@ final class Room {
     private final Duration patience;
 
     /**
-     * Makes room.
+     * Creates the limits.
      *
-     * @param running most requests that generate
-     * @param waiting most that wait
-     * @param patience most time that one waits
+     * @param running the maximum number of requests that generate
+     * @param waiting the maximum number of requests that wait
+     * @param patience the maximum waiting time of a request
      */
     Room(int running, int waiting, Duration patience) {
         this.running = running;
@@ -26,9 +29,9 @@ final class Room {
     }
 
     /**
-     * Waits for a turn, which {@link #leave} ends.
+     * Waits for permission to generate, which {@link #leave} returns.
      *
-     * @throws ApiException if as many wait as may, or it takes too long
+     * @throws ApiException if too many requests wait, or the waiting time is over
      */
     void enter() throws InterruptedException {
         if (!all.tryAcquire()) {

@@ -23,7 +23,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** Serves models by OpenAI's protocol until it is interrupted. */
+/** Serves models with OpenAI's protocol until it is interrupted. */
 @Command(
         name = "serve",
         sortOptions = false,
@@ -101,9 +101,9 @@ public final class Serve implements Callable<Integer> {
     private final CountDownLatch ended = new CountDownLatch(1);
     private volatile @Nullable InetSocketAddress address;
 
-    /** Serves and exits with 0, with 1 when it failed, or with 2 when the options were wrong. */
+    /** Serves and exits with 0, with 1 after a failure, or with 2 for wrong options. */
     public static void main(String[] arguments) {
-        // of the JDK's server, which reads it once; without it, a client that never ends its request keeps a thread
+        // the JDK's server reads this property once; without it, a client that never ends its request keeps a thread
         if (System.getProperty(REQUEST_SECONDS) == null) {
             System.setProperty(REQUEST_SECONDS, "60");
         }
@@ -112,7 +112,7 @@ public final class Serve implements Callable<Integer> {
         System.exit(serve.run(new PrintWriter(System.err, true, StandardCharsets.UTF_8), arguments));
     }
 
-    /** Serves; returns the exit code. */
+    /** Serves, and returns the exit code. */
     int run(PrintWriter err, String... arguments) {
         try {
             return Commands.of(this)
@@ -124,7 +124,7 @@ public final class Serve implements Callable<Integer> {
         }
     }
 
-    /** Lets requests that run be answered, and then ends. */
+    /** Ends the server after running requests are answered. */
     void stop() {
         stopped.countDown();
         try {
@@ -134,7 +134,7 @@ public final class Serve implements Callable<Integer> {
         }
     }
 
-    /** Returns the address, once it is bound. */
+    /** Returns the address, or null before it is bound. */
     @Nullable
     InetSocketAddress address() {
         return address;
@@ -159,7 +159,7 @@ public final class Serve implements Callable<Integer> {
         try (HttpApi bound = bind(metrics); // fails before models are loaded
                 Compute cpu = Compute.threads(threads);
                 Loaded loaded = load(cpu);
-                HttpApi http = bound) { // ends before the models that its requests use
+                HttpApi http = bound) { // closed before the models that its requests use
             TextApi texts = texts(http, loaded, metrics);
             vectors(http, loaded);
             Room room = loaded.room();
@@ -180,7 +180,10 @@ public final class Serve implements Callable<Integer> {
         return 0;
     }
 
-    /** If it fails, requests run code that is not compiled; they report their own errors. */
+    /**
+     * Warms up the language model. A failure is not fatal: requests then run code that is not compiled, and report
+     * their own errors.
+     */
     private void warmUp(@Nullable LanguageModel language) {
         if (language == null) {
             return;
@@ -263,7 +266,7 @@ public final class Serve implements Callable<Integer> {
                 .withCacheFormat(cache);
     }
 
-    /** A reranker may have a shorter context than the language model that the option is for. */
+    /** Returns the options of a reranker, which may have a shorter context than the language model of the option. */
     private SessionOptions rankingOptions(LanguageModel reranker) {
         SessionOptions options = sessionOptions(reranker);
         return options.withContextTokens(Math.min(options.contextTokens(), reranker.contextTokens()));

@@ -63,11 +63,11 @@ final class TextApi {
      * One request.
      *
      * @param id of the answer
-     * @param chat its messages; null where a prompt is continued
-     * @param prompts the texts to continue; one empty text for a chat
-     * @param fields how texts are generated
-     * @param tokenIds whether the answer has the ids of tokens, as vLLM gives them
-     * @param created when, in seconds since 1970
+     * @param chat its messages, or null if a prompt is continued
+     * @param prompts the texts to continue, or one empty text for a chat
+     * @param fields the options of generation
+     * @param tokenIds whether the answer has the ids of tokens, as in vLLM
+     * @param created the time in seconds since 1970
      */
     private record Call(
             String id,
@@ -110,7 +110,7 @@ final class TextApi {
         }
     }
 
-    /** Answers a chat; returns the answer, or null if it was streamed. */
+    /** Answers a chat. Returns the answer, or null if it was streamed. */
     @Nullable
     JsonNode chat(Fields fields, HttpExchange exchange) throws IOException, InterruptedException {
         requireModel(fields);
@@ -129,7 +129,7 @@ final class TextApi {
         return answer(new Call("chatcmpl-" + UUID.randomUUID(), chat, List.of(""), generation, tokenIds), exchange);
     }
 
-    /** Answers a prompt that is continued; returns the answer, or null if it was streamed. */
+    /** Continues a prompt. Returns the answer, or null if it was streamed. */
     @Nullable
     JsonNode completion(Fields fields, HttpExchange exchange) throws IOException, InterruptedException {
         requireModel(fields);
@@ -191,7 +191,7 @@ final class TextApi {
                 opened.add(sessions.open());
                 call.append(opened.getLast(), prompt);
             }
-            options(call, opened.getFirst(), 0); // and so does a schema that has no grammar
+            options(call, opened.getFirst(), 0); // a schema without a grammar also fails here
             events = call.fields.streams() ? new EventStream(exchange) : null;
             for (Session session : opened) {
                 texts.addAll(texts(call, session, texts.size(), events));
@@ -227,7 +227,10 @@ final class TextApi {
         return root;
     }
 
-    /** Generates all texts of a prompt at the same time, whose indices in the answer begin with one. */
+    /**
+     * Generates all texts of a prompt at the same time. {@code firstIndex} is the index of the first text in the
+     * answer.
+     */
     private List<Written> texts(Call call, Session first, int firstIndex, @Nullable EventStream events)
             throws InterruptedException {
         int count = call.fields.texts();
@@ -311,7 +314,7 @@ final class TextApi {
         return text;
     }
 
-    /** Sends the parts of an answer as they are found. */
+    /** Sends the parts of an answer when they are found. */
     private record AnswerEvents(
             TextApi api, Call call, int index, @Nullable EventStream events) implements AnswerListener {
         @Override
@@ -348,7 +351,10 @@ final class TextApi {
         return node;
     }
 
-    /** Returns the event of a token: its text where a prompt is continued, or its probability of a chat, whose parts are other events. */
+    /**
+     * Returns the event of a token. If a prompt is continued, it has the text of the token. In a chat, it has only the
+     * probability, since other events have the parts of the answer.
+     */
     private String event(Call call, int index, GeneratedToken token) {
         if (call.chat != null && !call.logProbabilities() && !call.tokenIds) {
             return "";
@@ -435,7 +441,7 @@ final class TextApi {
         return message;
     }
 
-    /** Begins an event of a text; the usage of all of them is in an event behind them. */
+    /** Begins an event of a text. The usage of all texts is in a later event. */
     private ObjectNode part(Call call) {
         ObjectNode root = head(call, call.object(CHUNK));
         return call.fields.streamsUsage() ? root.putNull("usage") : root;
@@ -451,7 +457,7 @@ final class TextApi {
     }
 
     private static void usage(ObjectNode root, Call call, List<Written> texts) {
-        int prompt = 0; // which several texts share
+        int prompt = 0; // the texts of a prompt share its tokens
         for (int i = 0; i < texts.size(); i += call.fields.texts()) {
             prompt += texts.get(i).text.promptTokens();
         }

@@ -11,7 +11,9 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/** Vectors of texts, as OpenAI has them, and scores of passages, as Cohere and Jina do. Thread-safe. */
+/**
+ * Vectors of texts as in OpenAI's protocol, and scores of passages as in the protocols of Cohere and Jina. Thread-safe.
+ */
 final class VectorApi {
     private static final int MOST_TEXTS = 2048;
 

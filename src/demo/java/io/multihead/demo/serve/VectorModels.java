@@ -16,7 +16,7 @@ import java.util.function.Function;
 import java.util.function.IntFunction;
 import java.util.function.ToIntFunction;
 
-/** Embedding models and rerankers of both kinds: encoders, and language models that were trained for it. */
+/** Embedding models and rerankers, which are encoders or language models that were trained for this use. */
 final class VectorModels {
     private VectorModels() {}
 
@@ -24,7 +24,7 @@ final class VectorModels {
      * An embedding model.
      *
      * @param dimension elements of a vector
-     * @param leastDimension elements of the shortest vector that it offers
+     * @param leastDimension elements of the shortest vector of the model
      * @param ofDimension the model with shorter vectors
      * @param count the tokens of a text
      * @param close frees its memory
@@ -35,7 +35,7 @@ final class VectorModels {
             IntFunction<Embedder> ofDimension,
             ToIntFunction<String> count,
             Runnable close) {
-        /** Loads one. */
+        /** Loads an embedding model. */
         static Embedding load(Compute cpu, Path path) throws IOException {
             return ofEither(
                     () -> {
@@ -61,7 +61,7 @@ final class VectorModels {
      */
     record Ranking(BiFunction<String, List<String>, double[]> scores, Runnable close) {
         /**
-         * Loads one.
+         * Loads a reranker.
          *
          * @param options the memory of a language model's prompts
          */
@@ -98,7 +98,10 @@ final class VectorModels {
         T load() throws IOException;
     }
 
-    /** Loads an encoder, or else a language model: each refuses the other's files before it reads weights. */
+    /**
+     * Loads an encoder or a language model. The loader of each kind refuses files of the other kind before it reads
+     * weights.
+     */
     private static <T> T ofEither(Loader<T> encoder, Loader<T> language) throws IOException {
         try {
             return encoder.load();

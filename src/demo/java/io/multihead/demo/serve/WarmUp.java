@@ -10,20 +10,23 @@ import java.util.Arrays;
 import java.util.function.BooleanSupplier;
 
 /**
- * Computes long prompts, and tokens after them, before a server accepts requests. C2 compiles the code of long prompts only when one is computed;
- * without a warm-up, the first of them delays the tokens of the others.
+ * Computes long prompts, and tokens after them, before a server accepts requests. C2 compiles the code of long prompts
+ * only when a long prompt is computed. Without a warm-up, the first long prompt delays the tokens of other requests.
  */
 final class WarmUp {
     private static final String TEXT =
             "One day, a cat and a dog went to the park. They saw a big ball under a tree, and played with it all day. ";
 
-    /** Times that the text is repeated in the largest step, which then has the many rows of a long prompt's. */
+    /** The number of repetitions of the text in the largest step, which then has as many rows as a long prompt. */
     private static final int REPEATED = 5;
 
-    /** Tokens of the first step; each has twice as many as the one before, as a large model takes seconds for the largest. */
+    /**
+     * The number of tokens of the first step. Each step has twice as many tokens as the previous step, since a large
+     * model takes seconds for the largest step.
+     */
     private static final int FIRST = 32;
 
-    /** Most tokens of the warm-up's own context. */
+    /** The maximum number of tokens of the warm-up's context. */
     private static final int CONTEXT = 2048;
 
     private static final GenerationOptions FEW = GenerationOptions.DEFAULT.withMaxTokens(1);
@@ -31,10 +34,10 @@ final class WarmUp {
     private WarmUp() {}
 
     /**
-     * Computes prompts in separate memory, which is free afterwards, until the time is over.
+     * Computes prompts until the time is over. Their memory is separate and is freed afterwards.
      *
      * @param options the context and cache of the server's sessions
-     * @param stopped whether to end at once
+     * @param stopped whether to end immediately
      */
     static void run(LanguageModel model, SessionOptions options, Duration time, BooleanSupplier stopped) {
         long start = System.nanoTime();
@@ -51,7 +54,7 @@ final class WarmUp {
         }
     }
 
-    /** Appends text, with a token after each time, until the context or the time ends. */
+    /** Repeatedly appends text and generates a token, until the context is full or the time is over. */
     private static void fill(Session session, int[] text, int context, BooleanSupplier over) {
         for (int step = FIRST; !over.getAsBoolean() && session.length() < context; step *= 2) {
             step = Math.min(step, text.length);

@@ -1,4 +1,4 @@
-/** A server of language models, embeddings and rerankers by OpenAI's protocol. */
+/** A server of language models, embeddings and rerankers with OpenAI's protocol. */
 @NullMarked
 package io.multihead.demo.serve;
 

@@ -14,11 +14,11 @@ import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 
 /**
- * An encoder that learns from pairs of texts: each anchor should be nearer to its own positive than to the positives of the other pairs in
- * the batch, which are from other groups.
+ * An encoder that learns from pairs of texts. Each anchor should be nearer to its positive than to the positives of the
+ * other pairs in the batch, which are from other groups.
  */
 public final class PairModel implements Trainable {
-    /** As sentence-transformers has it. */
+    /** The scale of sentence-transformers. */
     private static final double SCALE = 20;
 
     private final BertLayers encoder;
@@ -28,14 +28,17 @@ public final class PairModel implements Trainable {
     private final int layers;
 
     /**
-     * A text and one that it belongs to.
+     * A text and a matching text.
      *
-     * @param group pairs of one group are not each other's negatives
-     * @param negatives texts that it does not belong to, although they look similar; may be none
+     * @param group positives of the same group are not used as negatives
+     * @param negatives similar texts that do not match, or none
      */
     public record Pair(String group, String anchor, String positive, List<String> negatives) {}
 
-    /** A model whose steps take one pair of each of {@code batch} groups, and train the last {@code layers} layers of the encoder. */
+    /**
+     * Creates a model. A step takes one pair of each of {@code batch} groups, and trains the last {@code layers} layers
+     * of the encoder.
+     */
     public PairModel(BertLayers encoder, Compute cpu, List<Pair> pairs, int batch, int layers) {
         this.encoder = encoder;
         this.cpu = cpu;
@@ -73,7 +76,7 @@ public final class PairModel implements Trainable {
         return encoder.parameters();
     }
 
-    /** Embeddings do not change: few pairs use few of their rows. */
+    /** Returns gradients without embeddings, which do not change, since few pairs use few of their rows. */
     @Override
     public Map<String, Tensor> gradients() {
         List<String> frozen = IntStream.range(0, layersOf(encoder) - layers)
@@ -84,7 +87,7 @@ public final class PairModel implements Trainable {
                 name -> !name.startsWith("embeddings.") && frozen.stream().noneMatch(name::startsWith));
     }
 
-    /** Returns pairs of a step, each of another group. */
+    /** Returns the pairs of a step, which are from different groups. */
     static List<Pair> draw(List<List<Pair>> groups, int count, long seed, long step) {
         SplittableRandom random = new SplittableRandom(seed * 0x9e3779b97f4a7c15L + step);
         List<List<Pair>> left = new ArrayList<>(groups);

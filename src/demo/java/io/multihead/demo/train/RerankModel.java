@@ -10,11 +10,11 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A cross-encoder that learns from pairs of texts: an anchor belongs to its positive, and neither to the positives of the next pairs of a
- * step, which are from other groups, nor to its own negatives.
+ * A cross-encoder that learns from pairs of texts. An anchor matches its positive. It does not match its negatives and
+ * the positives of the next pairs of a step, which are from other groups.
  */
 public final class RerankModel implements Trainable {
-    /** Positives of others that an anchor does not belong to. */
+    /** The number of positives of other pairs that serve as negatives of an anchor. */
     private static final int OTHERS = 3;
 
     private final BertCrossEncoder reranker;
@@ -22,7 +22,7 @@ public final class RerankModel implements Trainable {
     private final List<List<Pair>> groups;
     private final int batch;
 
-    /** A model that takes a pair of each of {@code batch} groups in a step. */
+    /** Creates a model. A step takes one pair of each of {@code batch} groups. */
     public RerankModel(BertCrossEncoder reranker, Compute cpu, List<Pair> pairs, int batch) {
         this.reranker = reranker;
         this.cpu = cpu;
@@ -45,7 +45,7 @@ public final class RerankModel implements Trainable {
         return reranker.parameters();
     }
 
-    /** Embeddings do not change: few pairs use few of their rows. */
+    /** Returns gradients without embeddings, which do not change, since few pairs use few of their rows. */
     @Override
     public Map<String, Tensor> gradients() {
         return reranker.gradients(Arena.ofAuto(), name -> !name.startsWith("embeddings."));

@@ -2,9 +2,11 @@ package io.multihead.demo.train;
 
 import java.util.SplittableRandom;
 
-/** Synthetic sequences: the data of a step depends only on seed and step. */
+/** Tasks with synthetic sequences. The data of a step depends only on seed and step. */
 public enum Task {
-    /** A random sequence, a separator, and the sequence again: every token of the second half is to be foretold. */
+    /**
+     * A random sequence, a separator, and the sequence again. The task is to predict every token of the second half.
+     */
     COPY {
         @Override
         public Batch batch(Sizes sizes, long seed, long step) {
@@ -29,7 +31,10 @@ public enum Task {
             return true;
         }
     },
-    /** Whether the first token comes again: half of the sequences have it once more, half never; answered at the first. */
+    /**
+     * The task is to predict, at the first token, whether this token is repeated. Half of the sequences repeat it once,
+     * and half do not.
+     */
     RECALL {
         @Override
         public Batch batch(Sizes sizes, long seed, long step) {
@@ -62,15 +67,15 @@ public enum Task {
     /** The target of a position without a prediction. */
     public static final int IGNORED = -1;
 
-    /** Sizes of a batch. */
+    /** The sizes of a batch. */
     public record Sizes(int vocabulary, int length, int batch) {}
 
-    /** Tokens {@code [batch, length]} and the target of each, row-major. */
+    /** Tokens {@code [batch, length]} and the target of each token, row-major. */
     public record Batch(int[] tokens, int[] targets) {}
 
-    /** The batch of a step. */
+    /** Returns the batch of a step. */
     public abstract Batch batch(Sizes sizes, long seed, long step);
 
-    /** Whether a token must not see later ones. */
+    /** Returns whether attention is causal. */
     public abstract boolean causal();
 }

@@ -6,16 +6,16 @@ import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.util.SplittableRandom;
 
-/** Fresh tensors of f32. */
+/** Creates tensors of f32. */
 public final class Tensors {
     private Tensors() {}
 
-    /** Zeros on the heap, for results. */
+    /** Returns zeros on the heap, for results. */
     public static Tensor room(long... dims) {
         return Tensor.of(new float[(int) Shape.of(dims).elements()], dims);
     }
 
-    /** Ids as a tensor {@code [batch, length]}, row-major. */
+    /** Returns ids as a row-major tensor {@code [batch, length]}. */
     public static Tensor ids(int[] tokens, int length) {
         float[] ids = new float[tokens.length];
         for (int i = 0; i < ids.length; i++) {
@@ -24,7 +24,7 @@ public final class Tensors {
         return Tensor.of(ids, tokens.length / length, length);
     }
 
-    /** Normal numbers around 0 in native memory, for parameters. */
+    /** Returns normally distributed numbers with mean 0 in native memory, for parameters. */
     public static Tensor normal(SplittableRandom random, double deviation, long... dims) {
         Tensor tensor = Tensor.allocate(Arena.ofAuto(), DType.F32, Shape.of(dims));
         float[] values = new float[(int) tensor.shape().elements()];

@@ -23,11 +23,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 
-/** A small transformer over tokens: embedding and positions, blocks, a norm, and a class for every token. */
+/** A small transformer: embedding and positions, blocks, a norm, and a classifier for every token. */
 public final class TokenModel implements Trainable {
-    /** Sizes. */
+    /** The task and the sizes of a model. */
     public record Config(Task task, Task.Sizes sizes, int embedDim, int heads, int layers) {
-        /** Returns the architecture, which must equal a checkpoint's. */
+        /** Returns a description of the architecture. A checkpoint must have the same description. */
         public String architecture() {
             return task + " vocabulary " + sizes.vocabulary() + " embedDim " + embedDim + " heads " + heads + " layers "
                     + layers;
@@ -46,7 +46,7 @@ public final class TokenModel implements Trainable {
     private final Sequence whole;
     private final CrossEntropy loss = CrossEntropy.ignoring(Task.IGNORED);
 
-    /** A model with fresh parameters, which the garbage collector owns. */
+    /** Creates a model with new parameters, which the garbage collector owns. */
     public TokenModel(Config config, Compute cpu, long seed) {
         this.config = config;
         this.cpu = cpu;
@@ -110,7 +110,10 @@ public final class TokenModel implements Trainable {
                 new Sequence.Part("head.", Linear.of(parameters.get("head.weight"), parameters.get("head.bias"))));
     }
 
-    /** The same model with factors for the heads of every layer: {@code [heads]} or {@code [batch, heads]} each. */
+    /**
+     * Returns this model with factors for the heads of every layer, which are {@code [heads]} or {@code [batch,
+     * heads]}.
+     */
     public TokenModel withHeadMasks(List<Tensor> masks) {
         List<TransformerBlock> masked = new ArrayList<>();
         for (int i = 0; i < blocks.size(); i++) {
@@ -119,7 +122,10 @@ public final class TokenModel implements Trainable {
         return new TokenModel(this, cpu, masked);
     }
 
-    /** The same model with some heads of every layer only: smaller copies of the attention's parameters; all others are shared. */
+    /**
+     * Returns this model with some heads of every layer. The parameters of attention are smaller copies, and all other
+     * parameters are shared.
+     */
     public TokenModel keepHeads(List<int[]> heads) {
         List<TransformerBlock> kept = new ArrayList<>();
         for (int i = 0; i < blocks.size(); i++) {
@@ -128,7 +134,7 @@ public final class TokenModel implements Trainable {
         return new TokenModel(this, cpu, kept);
     }
 
-    /** The same model, which computes on other threads. */
+    /** Returns this model with another Compute. */
     public TokenModel on(Compute other) {
         return new TokenModel(this, other, blocks);
     }
@@ -162,7 +168,7 @@ public final class TokenModel implements Trainable {
         return learn(config.task.batch(config.sizes, seed, step), seed ^ step, gradients);
     }
 
-    /** The loss of a batch; its gradients are added to the given ones. */
+    /** Returns the loss of a batch, and adds its gradients to the given gradients. */
     public double learn(Task.Batch batch, long seed, Map<String, Tensor> gradients) {
         Tensor x = ids(batch.tokens());
         Tensor logits = Tensors.room(x.dim(0), x.dim(1), config.classes());
@@ -174,7 +180,7 @@ public final class TokenModel implements Trainable {
         }
     }
 
-    /** The share of targets that the model finds, over batches of steps that training does not see. */
+    /** Returns the share of targets that the model predicts, over batches of steps that are not used in training. */
     public double accuracy(long seed, int batches) {
         double sum = 0;
         for (int i = 0; i < batches; i++) {
@@ -183,7 +189,7 @@ public final class TokenModel implements Trainable {
         return sum / batches;
     }
 
-    /** The same of one batch; all batches have as many targets. */
+    /** Returns the share for one batch. All batches have the same number of targets. */
     public double batchAccuracy(long seed, int number) {
         long right = 0;
         long all = 0;
@@ -198,7 +204,7 @@ public final class TokenModel implements Trainable {
         return (double) right / all;
     }
 
-    /** Logits {@code [batch, length, classes]}. */
+    /** Returns logits {@code [batch, length, classes]}. */
     public Tensor logits(int[] tokens) {
         Tensor x = ids(tokens);
         Tensor logits = Tensors.room(x.dim(0), x.dim(1), config.classes());
@@ -206,14 +212,14 @@ public final class TokenModel implements Trainable {
         return logits;
     }
 
-    /** Attention weights {@code [batch, heads, length, length]} of every layer. */
+    /** Returns the attention weights {@code [batch, heads, length, length]} of every layer. */
     public List<Tensor> weights(int[] tokens) {
         List<Tensor> result = new ArrayList<>();
         Tensor x = embed(tokens);
         for (TransformerBlock block : blocks) {
             Tensor weights = Tensors.room(x.dim(0), block.attention().config().queryHeads(), x.dim(1), x.dim(1));
             Tensor y = Tensors.room(x.shape().toArray());
-            // post-norm: attention reads the block's own input
+            // blocks are post-norm, so attention reads the input of the block
             block.attention()
                     .forward(cpu, MultiHeadInputs.of(x), MultiHeadOutputs.of(y).withHeadWeights(weights));
             result.add(weights);

@@ -32,7 +32,7 @@ public final class Trainer {
     private volatile boolean stopped;
     private long done;
 
-    /** Trains a model; its data depends on the seed and the step. */
+    /** Creates a trainer of a model. The data of a step depends on the seed and the step. */
     public Trainer(Trainable model, Optimizer optimizer, Schedule schedule, long seed) {
         this.model = model;
         this.optimizer = optimizer;
@@ -40,35 +40,38 @@ public final class Trainer {
         this.seed = seed;
     }
 
-    /** Is told of every step and its loss. */
+    /** Returns this trainer with a listener that receives every step and its loss. */
     public Trainer reporting(BiConsumer<Long, Double> listener) {
         progress = listener;
         return this;
     }
 
-    /** Saves every {@code steps} steps, and when stopped; continues from the file if there is one. */
+    /**
+     * Returns this trainer with a checkpoint, which is saved after every {@code steps} steps and after a stop. Training
+     * resumes from an existing file.
+     */
     public Trainer savingTo(Path file, long steps) {
         checkpoint = file;
         every = steps;
         return this;
     }
 
-    /** Ends training after the step that is running: Ctrl-C calls it. */
+    /** Ends training after the current step. Ctrl-C calls this method. */
     public void stop() {
         stopped = true;
     }
 
-    /** The number of completed steps, including the steps before a checkpoint. */
+    /** Returns the number of completed steps, including the steps before a checkpoint. */
     public long done() {
         return done;
     }
 
     /**
-     * Loads the checkpoint if there is one and no step has been done yet; {@link #train} does so by itself.
+     * Loads the checkpoint if the file exists and no step has been done yet. {@link #train} does this automatically.
      *
      * @return the number of completed steps
      * @throws IOException if the checkpoint cannot be read
-     * @throws IllegalArgumentException if it is one of another model, or of a training that was begun with another seed
+     * @throws IllegalArgumentException if the checkpoint is from another model, or from a training with another seed
      */
     public long resume() throws IOException {
         if (checkpoint != null && Files.exists(checkpoint) && done == 0) {
@@ -84,9 +87,9 @@ public final class Trainer {
     }
 
     /**
-     * Trains until a number of steps have been done in total.
+     * Trains until a total number of steps are done.
      *
-     * @return the loss of every step done now
+     * @return the loss of every step of this call
      * @throws IOException if the checkpoint cannot be read or written
      */
     public List<Double> train(long steps) throws IOException {
@@ -102,7 +105,7 @@ public final class Trainer {
                 saved = done;
             }
         }
-        // here and not in the loop: another thread may stop it at any time
+        // saved here and not in the loop, since another thread may stop the training at any time
         if (done != saved) {
             save();
         }
@@ -135,7 +138,7 @@ public final class Trainer {
         return loss;
     }
 
-    /** AdamW as the study uses it: weights decay, biases, norms and the embedding do not. */
+    /** Returns the AdamW optimizer of the study. Weights decay. Biases, norms and the embedding do not decay. */
     public static AdamW adamW(TokenModel model) {
         return AdamW.of(
                 model.parameters(),

@@ -21,7 +21,7 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The model that the study trains: its gradients, its training, and its files. */
+/** The model that the study trains: gradients, training and files. */
 class TrainedLlamaTest {
     private static final Compute CPU = Compute.serial();
     private static final int LENGTH = 12;
@@ -35,10 +35,10 @@ class TrainedLlamaTest {
     }
 
     /**
-     * Along a direction d of one parameter the loss changes by the gradient's part, (L(p + h d) - L(p - h d)) / 2h, except for third
-     * derivatives: 1.2 % of the steepest slope, the embedding's, with h d of the size of a five-hundredth of p, so 0.3 % with half of it.
-     * f32's rounding of the loss, 1e-6, is below 0.5 % of a difference. So 1 % is allowed; a term that is missing changes a slope by tens
-     * of percents.
+     * Along a direction d of a parameter p, the gradient equals the difference (L(p + h d) - L(p - h d)) / 2h except
+     * for third derivatives. With h d of 1/500 of the size of p, these are 1.2 % of the steepest slope, which is the
+     * slope of the embedding, and 0.3 % with half the step, which the test uses. The rounding of the loss in f32, 1e-6,
+     * is below 0.5 % of a difference. The test allows 1 %. A missing term would change a slope by tens of percents.
      */
     @Test
     void gradientsAreSlopesOfTheLoss() {
@@ -60,7 +60,7 @@ class TrainedLlamaTest {
             for (float value : values) {
                 size += value * value / values.length;
             }
-            // half the way along the gradient, so that the slope is not small by chance
+            // half of the direction is the gradient, so that the slope is not small by chance
             double step = 0.001 * Math.sqrt(size);
             float[] direction = new float[values.length];
             double slope = 0;
@@ -127,11 +127,13 @@ class TrainedLlamaTest {
         assertEquals(299, trained.pieces().vocabulary());
         assertTrue(trained.losses().getLast() < 3, trained.losses().toString());
         assertTrue(trained.heldOut() < 3, trained.heldOut() + " nats");
-        // the first step has no past; the schedule of one step changes later ones alone
+        // the first loss does not depend on the schedule, which differs for one step
         assertEquals(trained.losses().subList(0, 1), trained(1).losses());
     }
 
-    /** The weights are rounded to bf16, so all three have the same numbers; the layers add in another order. */
+    /**
+     * The weights are rounded to bf16, so that all three models have the same numbers. The layers add in another order.
+     */
     @Test
     void filesHaveTheLogitsOfTheLayers() throws IOException {
         LlamaTraining.Trained trained = trained(5);
@@ -144,9 +146,9 @@ class TrainedLlamaTest {
         for (float logit : layers) {
             largest = Math.max(largest, Math.abs(logit));
         }
-        // 2 layers of seven products of at most 64 terms each: 1000 roundings of 2^-24
+        // 2 layers of seven products of at most 64 terms each have at most 1000 roundings of 2^-24
         assertArrayEquals(layers, f32, (float) (1000 * 0x1p-24 * largest));
-        // the test would pass if all weights were equal
+        // otherwise the test would also pass with equal weights
         assertTrue(largest > 0.5, largest + " at most");
         float[] q8 = logits(trained, Weights.Q8_0, ids);
         assertArrayEquals(layers, q8, (float) (0.1 * largest));

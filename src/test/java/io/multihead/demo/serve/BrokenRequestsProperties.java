@@ -23,8 +23,8 @@ import net.jqwik.api.lifecycle.AfterContainer;
 import net.jqwik.api.lifecycle.BeforeContainer;
 
 /**
- * Requests that are truncated, huge, deep, slow, of wrong types or not HTTP get a status of 4xx or a closed connection, no stack trace, and
- * leave nothing behind. {@code -Dmultihead.tries=200} sends 100,000.
+ * Requests that are truncated, huge, deeply nested, slow, of wrong types or not HTTP get a status of 4xx or a closed
+ * connection. The answer has no stack trace, and no session remains. {@code -Dmultihead.tries=200} sends 100,000.
  */
 class BrokenRequestsProperties {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -82,7 +82,7 @@ class BrokenRequestsProperties {
         String answer = RawRequests.send(server.port(), request, pauseAt, random.nextInt(20) == 0 ? 30 : 0);
         String sent = new String(request, 0, Math.min(600, request.length), StandardCharsets.UTF_8);
         if (!answer.isEmpty()) {
-            // mutations may leave a request right
+            // a mutated request may be valid
             assertTrue(answer.matches("(?s)HTTP/1.1 (200|4\\d\\d) .*"), () -> sent + " is answered by " + answer);
             assertFalse(answer.contains("\tat ") || answer.contains("java."), () -> sent + " is answered by " + answer);
         }
@@ -91,14 +91,14 @@ class BrokenRequestsProperties {
         }
     }
 
-    /** The server answers as before, nothing runs or waits, and no session has memory. */
+    /** Requires that the server answers as before, no request runs or waits, and no session uses memory. */
     private static void assertIdle() throws Exception {
         JsonNode answer =
                 server.json(server.post("/v1/completions", "{\"prompt\": \"ab\", \"seed\": 1, \"max_tokens\": 2}"));
         assertEquals(2, answer.at("/usage/completion_tokens").asInt());
         String metrics = "";
         long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(Patience.HANG_SECONDS);
-        while (System.nanoTime() - end < 0) { // an answer without a reader ends at its next token
+        while (System.nanoTime() - end < 0) { // an answer without a reader is canceled at its next token
             metrics = server.get("/metrics").body();
             if (metrics.contains("multihead_running_requests 0\n")
                     && metrics.contains("multihead_waiting_requests 0\n")
@@ -151,7 +151,7 @@ class BrokenRequestsProperties {
         return open.repeat(1 + random.nextInt(20_000));
     }
 
-    /** Replaces the value of one of the members. */
+    /** Replaces the value of a random member. */
     private static String otherValue(String body, Random random) {
         try {
             JsonNode root = JSON.readTree(body);

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.condition.DisabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The lines of the Dockerfile of docs/server.md that run in a container, with a {@code java} that prints its arguments. */
+/** Runs the container's commands of the Dockerfile in docs/server.md with a {@code java} that prints its arguments. */
 @DisabledOnOs(value = OS.WINDOWS, disabledReason = "the container's lines are for a POSIX shell")
 class DockerfileTest {
     @TempDir
@@ -38,7 +38,7 @@ class DockerfileTest {
         return all;
     }
 
-    /** Runs entry point and command as a container does, and returns the arguments of java. */
+    /** Runs entry point and command like a container, and returns the arguments of java. */
     private List<String> run(Path cache) throws IOException, InterruptedException {
         Path java = folder.resolve("java");
         Files.writeString(java, "#!/bin/sh\nfor argument in \"$@\"; do echo \"$argument\"; done\n");
@@ -55,7 +55,7 @@ class DockerfileTest {
         return lines;
     }
 
-    /** The JSON list of an instruction, whose lines a backslash continues. */
+    /** Returns the JSON list of an instruction, which may have continued lines. */
     private static List<String> words(String instruction) throws IOException {
         String page = Files.readString(Path.of("docs/server.md"));
         String file = page.substring(page.indexOf("```dockerfile"), page.lastIndexOf("```"));

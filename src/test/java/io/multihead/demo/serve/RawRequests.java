@@ -8,7 +8,7 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.TimeUnit;
 
-/** Requests as bytes, which need not be right. */
+/** Requests as bytes, which may be malformed. */
 final class RawRequests {
     private RawRequests() {}
 
@@ -16,13 +16,13 @@ final class RawRequests {
         return post(path, body.getBytes(StandardCharsets.UTF_8), body.getBytes(StandardCharsets.UTF_8).length);
     }
 
-    /** Returns a request of HTTP 1.0, whose answer comes without the borders of chunks. */
+    /** Returns a request of HTTP 1.0, for which the answer is not in chunks. */
     static byte[] postWithoutChunks(String path, String body) {
         String request = new String(post(path, body), StandardCharsets.UTF_8);
         return request.replaceFirst("HTTP/1.1", "HTTP/1.0").getBytes(StandardCharsets.UTF_8);
     }
 
-    /** Returns a request that claims a length. */
+    /** Returns a request with a given content length, which may be wrong. */
     static byte[] post(String path, byte[] body, long claimed) {
         String head = "POST " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: " + claimed
                 + "\r\n\r\n";
@@ -33,7 +33,8 @@ final class RawRequests {
     }
 
     /**
-     * Sends bytes, with a pause within them, and ends the sending; returns all received bytes, none if the connection was closed.
+     * Sends bytes with a pause at an index, and ends the output. Returns all received bytes, which are none if the
+     * connection was closed.
      */
     static String send(int port, byte[] bytes, int pauseAt, int pauseMillis) throws IOException, InterruptedException {
         try (Socket socket = new Socket("127.0.0.1", port)) {
@@ -45,7 +46,7 @@ final class RawRequests {
                 socket.getOutputStream().write(bytes, pauseAt, bytes.length - pauseAt);
                 socket.shutdownOutput();
             } catch (IOException answeredEarlier) {
-                // a server may answer and close before it has read all: the answer is there
+                // a server may answer and close before it has read all bytes; the answer can still be read
             }
             return answer(socket.getInputStream());
         }
@@ -61,7 +62,7 @@ final class RawRequests {
         } catch (java.net.SocketTimeoutException stuck) {
             throw stuck;
         } catch (IOException closed) {
-            // bytes received until then count
+            // the bytes that were received before are returned
         }
         return all.toString(StandardCharsets.UTF_8);
     }

@@ -17,7 +17,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
-/** A server on any free port, in this process, that ends with a test. */
+/** A server in this process on a free port. A test closes it. */
 final class RunningServer implements AutoCloseable {
     private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -48,7 +48,7 @@ final class RunningServer implements AutoCloseable {
         return serve.address().getPort();
     }
 
-    /** Returns the output of the server. */
+    /** Returns the printed output of the server. */
     String printed() {
         return err.toString();
     }
@@ -79,7 +79,7 @@ final class RunningServer implements AutoCloseable {
         return (headers.length > 0 ? request.headers(headers) : request).build();
     }
 
-    /** Returns an answer that is no error. */
+    /** Returns the JSON of an answer, which must not be an error. */
     JsonNode json(HttpResponse<String> response) throws IOException {
         assertEquals(200, response.statusCode(), response.body());
         return JSON.readTree(response.body());

@@ -11,7 +11,7 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Prompts without a token, for a model whose tokenizer adds none before texts. */
+/** Prompts without a token, for a model with a tokenizer that adds no token before texts. */
 class ServeEmptyPromptTest {
     @TempDir
     private Path folder;

@@ -27,7 +27,10 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A text is the same alone and among the requests of 64 clients, in any order, on any number of threads, and after a restart. */
+/**
+ * The generated text of a request is the same alone and among the requests of 64 clients, in any order, on any number
+ * of threads, and after a restart.
+ */
 class ServeLoadTest {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final int CLIENTS = 64;
@@ -114,7 +117,7 @@ class ServeLoadTest {
         assertSame(file.toString(), "stories260K");
     }
 
-    /** Of the only turn: its text is generated to the end, and waits for the client. */
+    /** The slow reader has the only session. Its text is generated to the end, and waits for the client. */
     @Test
     void aSlowReaderStopsNobody() throws Exception {
         Path file = folder.resolve("small.gguf");

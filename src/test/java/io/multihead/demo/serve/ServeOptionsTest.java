@@ -94,7 +94,7 @@ class ServeOptionsTest {
         }
     }
 
-    /** The test itself takes the only turn. */
+    /** The test itself occupies the only session. */
     @Test
     void moreThanMayWaitAreToldToComeBack() throws Exception {
         String body = "{\"prompt\": \"ab\", \"max_tokens\": 1}";
@@ -122,7 +122,10 @@ class ServeOptionsTest {
         }
     }
 
-    /** Without an end token a text of this length takes hours; the limit of a whole run ends it. */
+    /**
+     * Without an end token, a text of this length takes hours, which exceeds the time limit of the tests if the server
+     * does not cancel it.
+     */
     @Test
     void aClientThatLeavesEndsItsText() throws Exception {
         int context = 1 << 20;
@@ -139,7 +142,7 @@ class ServeOptionsTest {
             HttpResponse<InputStream> response = client.send(request, HttpResponse.BodyHandlers.ofInputStream());
             assertTrue(response.body().read() >= 0);
             response.body().close();
-            // waits for the only turn
+            // this request waits for the only session
             String next = "{\"prompt\": \"ab\", \"max_tokens\": 1}";
             assertEquals(200, server.post("/v1/completions", next).statusCode());
         }
@@ -198,7 +201,7 @@ class ServeOptionsTest {
             tokens = embedding.embedder().count("a cat");
             scores = reranker.score("pets", documents);
         }
-        // the context is larger than the reranker's own
+        // the context is larger than the context of the reranker
         try (RunningServer server =
                 new RunningServer("--embed", embed.toString(), "--rerank", rerank.toString(), "--context", "1000")) {
             JsonNode embedded = server.json(server.post("/v1/embeddings", "{\"input\": \"a cat\"}"));
@@ -263,7 +266,7 @@ class ServeOptionsTest {
         assertEquals(choices.get(0), choices.get(1));
     }
 
-    /** Contexts that are smaller than the text, and have room for several. */
+    /** Some contexts are smaller than the text, and some have room for several texts. */
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 40, 500, 2000})
     void aWarmUpFillsItsContextAgainAndAgainAndEndsWhenTheServerIsStopped(int context) throws Exception {

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The page's requests to the server: itself, attention, and the probabilities and ids of tokens. */
+/** The requests of the page to the server: the page itself, attention, and the probabilities and ids of tokens. */
 class ServePageTest {
     @TempDir
     static Path folder;

@@ -30,7 +30,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Requests of hostile and careless clients, and answers member by member. */
+/** Requests of hostile and careless clients. Other tests check the members of answers. */
 class ServeProtocolTest {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final String CHAT = "/v1/chat/completions";
@@ -104,7 +104,7 @@ class ServeProtocolTest {
         assertTrue(error.path("message").asText().startsWith(parameter), error.toString());
     }
 
-    /** Load balancers ask without a body. */
+    /** Load balancers send HEAD requests, which have an answer without a body. */
     @Test
     void headHasTheHeadersOfGet() throws Exception {
         for (String path : List.of("/health", "/metrics", "/", "/v1/models", "/v1/completions")) {
@@ -132,12 +132,12 @@ class ServeProtocolTest {
             counted.post("/v1/completions", "{\"prompt\": \"ab\", \"max_tokens\": 2}");
             counted.post("/v1/completions", "{\"prompt\": \"ab\", \"max_tokens\": 2, \"stream\": true}");
             String metrics;
-            int earlier = 1; // a request for the counts is not in its own answer
+            int earlier = 1; // the answer to a request for the counts does not count this request
             long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(Patience.HANG_SECONDS);
             do {
                 metrics = counted.get("/metrics").body();
                 earlier++;
-            } while (!metrics.contains(count("/v1/completions", 2)) && System.nanoTime() < end); // after a stream's end
+            } while (!metrics.contains(count("/v1/completions", 2)) && System.nanoTime() < end); // a stream counts last
             for (String path : List.of("/", "/health", "/v1/completions")) {
                 assertTrue(metrics.contains(count(path, 2)), metrics);
             }
@@ -209,7 +209,7 @@ class ServeProtocolTest {
         error(chat(tools + ", \"stream\": true"));
     }
 
-    /** As most clients send it; the JDK's own sends ASCII alone. */
+    /** Most clients send a key in UTF-8. The JDK's client sends ASCII only. */
     @Test
     void aKeyIsReadInUtf8() throws Exception {
         InetSocketAddress any = new InetSocketAddress("127.0.0.1", 0);
@@ -228,7 +228,7 @@ class ServeProtocolTest {
         }
     }
 
-    /** A client that writes until it is done sees the answer, however large its request is. */
+    /** A client that first writes its whole request receives the answer, even to a large request. */
     @Test
     void aLargeRequestIsReadBeforeItIsRefused() throws Exception {
         byte[] body = new byte[12 << 20];
@@ -245,7 +245,7 @@ class ServeProtocolTest {
         }
     }
 
-    /** Prints counts, behind a number in the digits of the JVM's language. */
+    /** Prints a number with the digits of the JVM's language, and then the counts. */
     static final class Counts {
         private Counts() {}
 
@@ -257,7 +257,7 @@ class ServeProtocolTest {
         }
     }
 
-    /** In a separate JVM: its language applies to all its threads. */
+    /** The test uses a separate JVM, since the language applies to all threads of a JVM. */
     @Test
     void countsHaveTheDigitsOfPrometheusInAnyLanguage() throws Exception {
         List<String> lines = ChildJvm.run(Counts.class, List.of("-Duser.language=ar", "-Duser.country=EG"));
@@ -287,7 +287,7 @@ class ServeProtocolTest {
     void wrongValuesOfOptionsAreNamed(String option, String value) throws Exception {
         StringWriter err = new StringWriter();
         Serve serve = new Serve();
-        Thread stops = new Thread(serve::stop); // a server that starts has taken the value
+        Thread stops = new Thread(serve::stop); // a server that starts has accepted the value, and is stopped
         stops.setDaemon(true);
         stops.start();
         List<String> arguments =

@@ -232,7 +232,7 @@ class ServeTest {
     void wrongRequestsHaveTheirStatus() throws Exception {
         assertEquals(400, post("/v1/chat/completions", "{").statusCode());
         assertEquals(400, post("/v1/chat/completions", "[]").statusCode());
-        // UTF-32 by its first bytes, and no text by the next ones
+        // the first bytes indicate UTF-32, and the next bytes are not valid text
         assertEquals(400, post("/v1/chat/completions", "\0\0\0{nsen\0\0\0}").statusCode());
         assertEquals(400, post("/v1/chat/completions", "[".repeat(100_000)).statusCode());
         assertEquals(400, post("/v1/chat/completions", chat("ab", 1, "") + "x").statusCode());

@@ -16,7 +16,10 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** One training in 21 processes, 20 of which are halted at a random moment: within a step, or while a checkpoint is written. */
+/**
+ * One training run in 21 processes. 20 of them are halted at a random moment, within a step or while a checkpoint is
+ * written.
+ */
 class KilledTrainingTest {
     private static final int KILLS = 20;
     private static final int STEPS = 1_000_000;
@@ -34,7 +37,10 @@ class KilledTrainingTest {
         return new Trainer(model, Trainer.adamW(model), Schedule.constant(3e-3), 4);
     }
 
-    /** The other process: it saves after every step, and ends like a killed one some time after a step: no hook and no finally runs. */
+    /**
+     * The program of the other processes. It saves after every step, and ends like a killed process some time after a
+     * step, without shutdown hooks and finally blocks.
+     */
     public static final class Killed {
         public static void main(String[] arguments) throws IOException {
             SplittableRandom random = new SplittableRandom(Long.parseLong(arguments[1]));

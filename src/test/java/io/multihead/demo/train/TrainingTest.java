@@ -16,7 +16,10 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Tasks compared with their definitions, the loop, and the checkpoint from which it resumes. */
+/**
+ * Tasks are compared with their definitions. Other tests check the training loop, and the checkpoint from which it
+ * resumes.
+ */
 class TrainingTest {
     private static final Task.Sizes SIZES = new Task.Sizes(6, 8, 4);
 
@@ -59,7 +62,7 @@ class TrainingTest {
                 again += found ? 1 : 0;
             }
         }
-        // 800 fair coins: six standard deviations are 85
+        // six standard deviations of 800 fair coins are 85
         assertEquals(400, again, 85);
         assertArrayEquals(
                 Task.COPY.batch(SIZES, 3, 5).tokens(),
@@ -90,7 +93,7 @@ class TrainingTest {
                         tensor.toArray(), resumed.parameters().get(name).toArray(), name));
     }
 
-    /** Training dies at 20 random steps, of which up to three were not saved and are done again. */
+    /** In 20 runs, training fails at a random step. Up to three steps were not saved and are repeated. */
     @Test
     void trainingThatDiesAnywhereGoesOnWithTheSameBits() throws IOException {
         TokenModel straight = model(1);

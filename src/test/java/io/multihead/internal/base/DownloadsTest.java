@@ -15,7 +15,7 @@ class DownloadsTest {
                 .getMessage();
     }
 
-    /** A character may end after the bytes that are read. */
+    /** The bytes that are read may end within a character. */
     @Test
     void textOfAnyLanguageIsNamed() {
         assertEquals("file: begins with the text \"Entry not found\"; expected a model", refused("Entry not found\n"));

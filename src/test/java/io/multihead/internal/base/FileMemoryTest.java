@@ -23,7 +23,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Files as memory, mapped or read. */
+/** Files that are mapped or read into memory. */
 class FileMemoryTest {
     @TempDir
     Path folder;

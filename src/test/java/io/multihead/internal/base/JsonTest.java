@@ -18,7 +18,9 @@ import net.jqwik.api.Provide;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The JSON reader compared with Jackson, the writer compared with the reader, and the messages for text that is not JSON. */
+/**
+ * The JSON reader is compared with Jackson, and the writer with the reader. Messages describe text that is not JSON.
+ */
 class JsonTest {
     private static final ObjectMapper JACKSON = new ObjectMapper();
 

@@ -7,7 +7,7 @@ import java.util.Arrays;
 import org.junit.jupiter.api.Test;
 
 class PhiloxTest {
-    /** The generator's published known answers, for ten rounds. */
+    /** The generator returns its published known answers for ten rounds. */
     @Test
     void drawsThePublishedNumbers() {
         check(0, 0, 0, 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8);

@@ -11,7 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Where allocations of an arena of slabs lie. */
+/** The addresses of allocations in an arena of slabs. */
 class SlabArenaTest {
     private static final long MIB = 1 << 20;
 
@@ -27,7 +27,7 @@ class SlabArenaTest {
             for (int i = 0; i < 20; i++) {
                 all.add(arena.allocate(10 * MIB, 64));
             }
-            // the first slab has 128 MiB, so twelve of them fit; the second and last has the rest
+            // the first slab has 128 MiB, which is room for twelve allocations; the second and last slab has the others
             for (int i = 1; i < 20; i++) {
                 boolean first = i == 12;
                 assertEquals(
@@ -53,13 +53,13 @@ class SlabArenaTest {
         }
     }
 
-    /** For a small model, and if no more is expected, only requested memory is allocated. */
+    /** For a small model, and if no more memory is expected, only requested memory is allocated. */
     @Test
     void noSlabIsLargerThanWhatIsExpected() {
         try (SlabArena arena = new SlabArena()) {
             arena.expect(20 * MIB);
             MemorySegment alone = arena.allocate(MIB, 64);
-            // blocks of malloc have their own header
+            // separate blocks of malloc are not adjacent, since each has a header
             assertFalse(alone.address() + MIB == arena.allocate(MIB, 64).address());
             arena.expect(-100 * MIB);
             MemorySegment large = arena.allocate(30 * MIB, 64);
@@ -70,7 +70,7 @@ class SlabArenaTest {
         }
     }
 
-    /** An allocation that would not fill a slab goes into an earlier slab with room. */
+    /** An allocation that is smaller than a new slab uses an earlier slab with room. */
     @Test
     void roomThatIsLeftIsUsed() {
         try (SlabArena arena = new SlabArena()) {
@@ -84,7 +84,9 @@ class SlabArenaTest {
         }
     }
 
-    /** Slabs that were allocated ahead serve later requests; a rest that is too small for a slab is not allocated. */
+    /**
+     * Slabs that were allocated ahead serve later requests; a remainder that is too small for a slab is not allocated.
+     */
     @Test
     void preparedSlabsAreUsed() {
         try (SlabArena arena = new SlabArena()) {
@@ -101,7 +103,8 @@ class SlabArenaTest {
                 throw new AssertionError("no slab is as small");
             });
             arena.prepare(300 * MIB, () -> true);
-            // a separate block of malloc: no more memory was prepared, and too little is expected
+            // this is a separate block of malloc, since no more memory was prepared, and the expected memory is too
+            // little for a slab
             MemorySegment alone = arena.allocate(20 * MIB, 64);
             assertFalse(third.address() + 90 * MIB == alone.address());
         }

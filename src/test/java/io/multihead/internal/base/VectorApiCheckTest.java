@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
-/** For any class that is used first, a JVM that was started with a missing or wrong flag reports this flag. */
+/** A JVM with a missing or wrong flag reports this flag, whichever class of the library is used first. */
 @Execution(ExecutionMode.CONCURRENT)
 class VectorApiCheckTest {
     private static final Map<String, Runnable> FIRST_CALLS = new LinkedHashMap<>();
@@ -33,7 +33,7 @@ class VectorApiCheckTest {
         FIRST_CALLS.put("rope", () -> Rope.of(Rope.Config.of(2)).apply(new float[2], 0, 1));
     }
 
-    /** Makes every first call and prints its result. */
+    /** Makes each first call and prints its result. */
     public static void main(String[] arguments) {
         FIRST_CALLS.forEach((name, call) -> {
             String result = "ok";

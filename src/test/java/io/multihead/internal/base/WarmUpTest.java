@@ -6,13 +6,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
 
-/** Trials are rare and become rarer, calls without work follow each of them, and only fast ones end the warm-up. */
+/** Trials are rare and become rarer. Calls without work follow each trial. Only fast trials end the warm-up. */
 class WarmUpTest {
     private static final long MILLI = 1_000_000;
 
     private long now = Long.MAX_VALUE - MILLI; // the clock may overflow
     private long cost = 20_000;
-    /** The additional time of the next trial, once. */
+    /** The additional time of the next trial. Later trials do not have it. */
     private long misses;
 
     private int trials;
@@ -62,7 +62,7 @@ class WarmUpTest {
         return trials - before;
     }
 
-    /** 500 ns and 4 for each operation. */
+    /** The limit for a fast trial is 500 ns and 4 ns for each operation. */
     @Test
     void onlyAFastTrialEndsIt() {
         cost = 1_500;
@@ -81,7 +81,7 @@ class WarmUpTest {
         assertEquals(3, trials);
     }
 
-    /** There is no trial among them, so a warm-up never ends with them. */
+    /** Makes the first calls. No trial is among these calls, so a warm-up cannot end during them. */
     private void makeFirstCalls() {
         assertFalse(warmUp.isOver());
         assertEquals(0, trials);
@@ -89,7 +89,7 @@ class WarmUpTest {
         now += MILLI;
     }
 
-    /** The numbers of a trial may have left all caches since the one before. */
+    /** The operands of a trial may have been evicted from all caches since the previous trial. */
     @Test
     void aTrialThatIsNotMuchTooSlowIsRepeatedAtOnce() {
         cost = 200;
@@ -108,7 +108,7 @@ class WarmUpTest {
         assertEquals(1, trials);
     }
 
-    /** Without C2 scalars are always faster than vectors. */
+    /** Without C2, scalars are always faster than vectors. */
     @Test
     void slowTrialsNeverEndIt() {
         assertTrue(trialsIn(100_000) > 19_000);
@@ -122,12 +122,15 @@ class WarmUpTest {
         assertEquals(1, warnings);
     }
 
-    /** Ten times as slow, 15 us instead of 1.5 on other machines, is the same fraction of the time of scalars. */
+    /**
+     * A machine may be ten times slower, with 15 us instead of 1.5 us. The fraction of the time of scalars is then the
+     * same.
+     */
     @Test
     void theLimitFollowsTheSpeedOfScalars() {
         cost = 14_000;
         scalarNanos = 1.9;
-        trialsIn(3_000); // some hundred trials, and so a measurement
+        trialsIn(3_000); // several hundred trials, enough for a measurement
         scalarNanos = 19;
         long start = now;
         while (!warmUp.isOver()) {
@@ -137,7 +140,7 @@ class WarmUpTest {
         assertEquals(0, warnings);
     }
 
-    /** The time of an interpreted loop is not taken: the first measurement compiles it. */
+    /** No measurement uses the time of an interpreted loop, since the first measurement compiles the loop. */
     @Test
     void speedOfScalarsIsUnknownAtFirstAndThenThatOfThisMachine() {
         ScalarSpeed.nanos();

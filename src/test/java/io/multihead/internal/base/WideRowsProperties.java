@@ -8,7 +8,10 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 
-/** Every element has the same bits as the same operations in scalar double, rounded once; elements after the row do not change. */
+/**
+ * Every element has the same bits as the same operations in scalar double, rounded once. Elements after the row do not
+ * change.
+ */
 class WideRowsProperties {
     private static final float GUARD = 77;
 
@@ -33,7 +36,7 @@ class WideRowsProperties {
         for (int i = 0; i < length; i++) {
             assertEquals((float) (factor * row[i]), scaled[i]);
             assertEquals((float) (factor * row[i] + otherFactor * other[i]), mixed[i]);
-            double sum = 0.0 + row[i] + other[i]; // sums begin with 0, so two -0 give 0
+            double sum = 0.0 + row[i] + other[i]; // sums begin with 0, so the sum of two -0 is 0
             assertEquals(sum, sums[i]);
             assertEquals((float) (sum / 3), means[i]);
             dot += (double) row[i] * other[i];
@@ -49,7 +52,7 @@ class WideRowsProperties {
         assertEquals(GUARD, means[length]);
     }
 
-    /** Numbers of any size, zeros of both signs and infinities, and a guard behind them. */
+    /** Returns numbers of any size, zeros of both signs and infinities, and a guard element after them. */
     private static float[] row(SplittableRandom random, int length) {
         float[] row = new float[length + 1];
         for (int i = 0; i < length; i++) {

@@ -12,7 +12,10 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
-/** Worker threads of an execution that becomes unreachable without a close end: idle ones check every five seconds. */
+/**
+ * Worker threads end when their execution becomes unreachable without a close. Idle threads check this every five
+ * seconds.
+ */
 @org.junit.jupiter.api.parallel.Execution(ExecutionMode.CONCURRENT)
 class AbandonedExecutionTest {
     @Test

@@ -28,7 +28,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.LongConsumer;
 import org.junit.jupiter.api.Test;
 
-/** Every task runs once before the call returns, whatever threads and executors do. */
+/** Every task runs once before the call returns, for all behaviors of threads and executors. */
 class ExecutionTest {
     private static final FloatsKey FLOATS = new FloatsKey();
 
@@ -58,7 +58,7 @@ class ExecutionTest {
         assertDoesNotThrow(() -> late.forEach(Runnable::run), "a helper may come after the end");
     }
 
-    /** The barrier lets no thread take a second task before every thread has a first one. */
+    /** The barrier prevents that a thread takes a second task before every thread has its first task. */
     @Test
     void eachThreadBeginsWithAStripOfItsOwn() {
         CyclicBarrier everybody = new CyclicBarrier(3);
@@ -111,7 +111,7 @@ class ExecutionTest {
         assertEveryTaskRunsOnce(Execution.on(pool, 4), 40);
     }
 
-    /** The exception must not leave while a helper may still write. */
+    /** The call must not throw the exception while a helper may still write. */
     @Test
     void whatExecuteThrowsArrivesWhenNoHelperRuns() throws Exception {
         try (ExecutorService pool = Executors.newCachedThreadPool()) {
@@ -166,7 +166,7 @@ class ExecutionTest {
         }
     }
 
-    /** Kotlin, Scala and Lombok let code throw these undeclared. */
+    /** Kotlin, Scala and Lombok let code throw undeclared checked exceptions. */
     @Test
     void aCheckedExceptionReachesTheCallerWithAnyNumberOfThreads() {
         IOException checked = new IOException("undeclared");
@@ -225,7 +225,7 @@ class ExecutionTest {
                         2);
                 interrupted.set(Thread.interrupted());
             });
-            // a caller that spins for ever never gets there
+            // a caller that spins forever never reaches this state
             spinUntil(() -> thread.getState() == Thread.State.WAITING);
             parked.countDown();
             thread.join();
@@ -252,7 +252,7 @@ class ExecutionTest {
                     2);
             for (int round = 0; round < 3; round++) {
                 worker.get().interrupt();
-                // a worker that spins for ever never gets there
+                // a worker that spins forever never reaches this state
                 spinUntil(() -> !worker.get().isInterrupted() && worker.get().getState() == Thread.State.TIMED_WAITING);
             }
         }
@@ -288,7 +288,7 @@ class ExecutionTest {
         assertEquals(0, cpu.heldBytes(), "nothing is kept for calls that cannot come");
     }
 
-    /** As a score modifier that multiplies matrices. */
+    /** A score modifier that multiplies matrices makes such nested calls. */
     @Test
     void nestedCallsOnHelpersFinishAfterClose() {
         try (ExecutorService helpers = Executors.newFixedThreadPool(2)) {
@@ -343,7 +343,7 @@ class ExecutionTest {
         assertEquals(2, started.size());
     }
 
-    /** A thread without memory for scratch does not help, and is not counted among the threads within a call. */
+    /** A thread without memory for scratch runs no task, and is not counted as a thread of the call. */
     @Test
     void aHelperWithoutMemoryIsNotCounted() {
         AtomicInteger made = new AtomicInteger();
@@ -420,7 +420,7 @@ class ExecutionTest {
         }
     }
 
-    @SuppressWarnings("unchecked") // there are no casts at run time
+    @SuppressWarnings("unchecked") // the cast has no effect at run time
     private static <E extends Throwable> void sneak(Throwable thrown) throws E {
         throw (E) thrown;
     }

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Panels of 16-bit elements, two to a word. */
+/** Panels of 16-bit elements, with two elements in a word. */
 @Tag("lanes")
 class HalfPanelsTest {
     private static final int ROWS = (1 << 16) / Lanes.PANEL;
@@ -43,7 +43,7 @@ class HalfPanelsTest {
         }
     }
 
-    /** Elements are written one by one as tokens come, from any column on. */
+    /** A cache writes the elements of one token after another, from any column on. */
     @ParameterizedTest
     @EnumSource(
             value = PanelFormat.class,

@@ -17,7 +17,7 @@ import java.util.Random;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Panels of int8, four rows interleaved. */
+/** Panels of int8 with four interleaved rows. */
 @Tag("lanes")
 class Int8PanelsTest {
     @Test
@@ -43,7 +43,10 @@ class Int8PanelsTest {
         }
     }
 
-    /** An element widens to a finite number, or a hidden value would turn its row into NaN, as 0 times infinity. */
+    /**
+     * Each element widens to a finite number. Otherwise a hidden value would turn its row into NaN, as 0 times infinity
+     * is NaN.
+     */
     @Test
     void largestElementsStayFinite() {
         for (float x = Float.MAX_VALUE; x > 0x1.fffp127f; x = Math.nextDown(x)) {

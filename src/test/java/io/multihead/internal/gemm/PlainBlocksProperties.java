@@ -24,14 +24,17 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
-/** Blocks of one panel without vectors, as they are multiplied until C2 has compiled the tiles, have the same bits as all tiles. */
+/**
+ * Until C2 has compiled the tiles, the blocks of a panel are multiplied without vectors. Results have the same bits as
+ * results of all tiles.
+ */
 @Tag("lanes")
 class PlainBlocksProperties {
-    /** A full tile, and one that shares four rows with it. */
+    /** The rows of two overlapping full tiles, which share four rows. */
     private static final int ROWS = BlockTiles.ROWS + 2;
 
     private static final int PANEL = Lanes.PANEL;
-    /** A tile of rounded rows, and one that shares a row with it. */
+    /** The rows of two overlapping tiles of rounded rows, which share one row. */
     private static final int ROUNDED_ROWS = 2 * NibbleTiles.TILE_ROWS - 1;
 
     /** The earlier contents of the results. */
@@ -69,7 +72,7 @@ class PlainBlocksProperties {
 
             float[] vectorScales = new float[BlockScales.FLOATS_OF_PANEL];
             format.scales().widen(panel, 0, depth, vectorScales);
-            // the last row is room of the kernels
+            // the last row is working memory of the kernels
             int stored = BlockScales.FLOATS_OF_PANEL - PANEL;
             assertArrayEquals(Arrays.copyOf(vectorScales, stored), Arrays.copyOf(scales, stored));
             assertArrayEquals(few(format, rows, panel, scales, depth), plain);
@@ -118,7 +121,7 @@ class PlainBlocksProperties {
         return before;
     }
 
-    /** Four rows by one tile, and the others by one each. */
+    /** Multiplies four rows by one tile, and each of the other rows separately. */
     private static float[] few(
             BlockPanels format, BitFields.Rows rows, MemorySegment panel, float[] scales, int depth) {
         float[] c = before();

@@ -25,7 +25,10 @@ import net.jqwik.api.Provide;
 import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
-/** Products by a B that is read as it lies have the chains of the tiles, written here as loops, with vectors and without. */
+/**
+ * Products with a B that is not packed have the same bits as the chains of the tiles, which are written as loops here,
+ * with and without vectors.
+ */
 @Tag("lanes")
 class ProductAsItLiesProperties {
     @Provide
@@ -98,7 +101,7 @@ class ProductAsItLiesProperties {
         }
     }
 
-    /** Blocks of 512, each of two chains of 256 that are added to each other first. */
+    /** Returns sums of blocks of 512. A block is the sum of two chains of 256. */
     private static float[] expected(float[] a, int row, float[] b, int n, int k) {
         float[] sums = new float[n];
         for (int j = 0; j < n; j++) {

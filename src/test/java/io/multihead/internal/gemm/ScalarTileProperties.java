@@ -16,7 +16,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 
-/** A tile has the same bits with vectors and without, and leaves the same floats around it alone. */
+/** A tile has the same bits with and without vectors. Both forms write no other floats around the tile. */
 class ScalarTileProperties {
     private static final int LDC = 2 * Lanes.PANEL;
     private static final int[] ROWS = {6, 18, 5, 15, MicroKernel.MR_SMALL, 1};
@@ -58,7 +58,7 @@ class ScalarTileProperties {
         assertArrayEquals(bits(vector), bits(scalar));
     }
 
-    /** Panels of 16 bits hold any finite element. */
+    /** The panels of 16 bits hold random finite elements. */
     @Property(tries = 200)
     void halvesHaveTheBitsOfTheirTiles(
             @ForAll @IntRange(min = 0, max = 100) int depth,

@@ -21,7 +21,9 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
-/** Products have the same bits in one walk over a panel and in two, whatever L1 has. */
+/**
+ * Products have the same bits in one walk over a panel and in two walks. The size of L1 determines which one is used.
+ */
 @Tag("lanes")
 class WalkProperties {
     private static final int MOST_COLUMNS = 3 * Lanes.PANEL;
@@ -46,7 +48,7 @@ class WalkProperties {
             multiply(Blocking.KC, a, memory, m, n, k, addToC, whole);
             multiply(MicroKernel.MAX_CHAIN, a, memory, m, n, k, addToC, halves);
         }
-        // rows that only fill the last tile up hold whatever was left there
+        // rows that only pad the last tile are undefined and not compared
         assertArrayEquals(bits(Arrays.copyOf(whole, m * LDC)), bits(Arrays.copyOf(halves, m * LDC)));
     }
 

@@ -12,25 +12,28 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** GELU and its derivative over all magnitudes of f32, and special values. */
+/** GELU and its derivative for all magnitudes of f32, and for special values. */
 @Tag("lanes")
 @Tag("bits")
 class ActivationOpsTest {
     private static final int CHUNK = 1 << 12;
-    /** Every 997th float, from 0 to beyond the last one whose GELU is not 0 or x. */
+    /** Every 997th float is tested, from 0 to beyond the largest magnitude whose GELU is neither 0 nor x. */
     private static final int STEP = 997;
 
     private static final int CHUNKS = Float.floatToRawIntBits(16f) / (CHUNK * STEP) + 1;
-    /** Results below this become 0: up to 230 times an exponential that is not a normal f32, in the derivative with tanh. */
+    /**
+     * Smaller results may become 0. In the derivative with tanh, they are up to 230 times an exponential that is
+     * subnormal in f32.
+     */
     private static final double LOST = 0x1p-118;
 
     /**
-     * The exponential and its correction are off by 1.5 ulp, numerator and denominator by about as much, and product, quotient
-     * and last sum round: 7.5 ulp if all errors had one sign.
+     * The exponential and its correction have an error of 1.5 ulp, numerator and denominator about the same. Product,
+     * quotient and last sum round. The total is 7.5 ulp if all errors have the same sign.
      */
     private static final double ULPS = 7.5;
 
-    /** The float with the largest error of all, 7.133 ulp, which {@link #STEP} passes by. */
+    /** The float with the largest error of all floats, 7.133 ulp. {@link #STEP} skips it. */
     private static final float WORST = -0x1.66d822p3f;
 
     private interface Bound {
@@ -79,7 +82,10 @@ class ActivationOpsTest {
         return Math.ulp((float) Math.max(Math.abs(exact), LOST));
     }
 
-    /** An ulp of an output's part; for positive x, where 1 is added to the derivative, at least one of 0.5. */
+    /**
+     * Returns an ulp of a part of an output. For positive x, where 1 is added to the derivative, it is at least an ulp
+     * of 0.5.
+     */
     private static double ulp(double x, double size) {
         return Math.ulp((float) Math.max(x > 0 ? 0.5 : LOST, size));
     }
@@ -99,7 +105,7 @@ class ActivationOpsTest {
         System.arraycopy(dy, 0, x, 0, x.length);
     }
 
-    /** The largest error in units of the bound; below {@link #LOST}, results may be 0. */
+    /** Returns the largest error in units of the bound. Results below {@link #LOST} may be 0. */
     private static double worst(Consumer<float[]> kernel, DoubleUnaryOperator exact, Bound bound) {
         return IntStream.range(0, 2 * CHUNKS)
                 .parallel()

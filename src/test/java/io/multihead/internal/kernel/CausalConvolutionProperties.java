@@ -10,7 +10,9 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
-/** The convolution compared with its specification in double; forms with and without vectors have the same bits. */
+/**
+ * The convolution is compared with its specification in double. Its forms with and without vectors have the same bits.
+ */
 @Tag("lanes")
 class CausalConvolutionProperties {
     private static final int CHANNELS = 64;

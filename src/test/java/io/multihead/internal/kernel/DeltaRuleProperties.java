@@ -13,7 +13,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
-/** The gated delta rule compared with its specification in double, and in parts. */
+/** The gated delta rule is compared with its specification in double, and with computations in parts. */
 @Tag("lanes")
 class DeltaRuleProperties {
     private static final double U = 0x1p-24;
@@ -124,7 +124,7 @@ class DeltaRuleProperties {
             }
         }
 
-        /** Divides by the length, as keys are. */
+        /** Divides numbers by the length of their vector, since keys have length 1. */
         private void unit(int at, int count) {
             double squares = 0;
             for (int i = at; i < at + count; i++) {
@@ -148,12 +148,14 @@ class DeltaRuleProperties {
         }
 
         /**
-         * Compares with the specification. A column of the state is a vector s. A step in f32 makes from the computed s a column that is off by r
-         * from the exact step of the same s: {@code s^T k} is a chain of n multiply-adds, off by {@code n u |s|^T|k|}; the difference and its product
-         * with the rate round once each, so that d is off by {@code b a n u |s|^T|k| + 2 u |d|}; each element rounds the decayed s and the sum
-         * once. The exact step is linear, and {@code a (I - b k k^T)} does not lengthen a vector, as {@code 0 <= b <= 1} and {@code |k|} is
-         * 1 except for rounding: only {@code |r|} adds to the error e of a column, and the error of o is {@code |q| |e|} and its own chain.
-         * Magnitudes are the specification's, so products of two errors are omitted: a factor of 1 + 1/64 covers them, and |k|.
+         * Compares with the specification. A column of the state is a vector s. A step in f32 turns the computed s into
+         * a column that differs by r from the exact step of the same s: {@code s^T k} is a chain of n multiply-adds
+         * with an error of {@code n u |s|^T|k|}. The difference and its product with the rate round once each, so that
+         * d has an error of {@code b a n u |s|^T|k| + 2 u |d|}. Each element rounds the decayed s and the sum once. The
+         * exact step is linear, and {@code a (I - b k k^T)} does not lengthen a vector, since {@code 0 <= b <= 1} and
+         * {@code |k|} is 1 except for rounding. Therefore only {@code |r|} adds to the error e of a column, and the
+         * error of o is {@code |q| |e|} plus the error of its chain. Magnitudes are the specification's, so that
+         * products of two errors are omitted. A factor of 1 + 1/64 covers these products and |k|.
          */
         void requireBounds(Case computed) {
             double[] s = new double[depth * PANEL];
@@ -202,7 +204,7 @@ class DeltaRuleProperties {
             assertArrayEquals(rows, computed.rows);
         }
 
-        /** The underflow of sums is below the last term. */
+        /** Returns the bound with a margin. The last term covers the underflow of sums. */
         private static double slack(double bound) {
             return bound * (1 + 1.0 / 64) + 1e-40;
         }

@@ -11,14 +11,17 @@ import java.util.stream.LongStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** The exponential over every float from -0 to where its result would be subnormal. */
+/** The exponential of every float from -0 down to the last one whose result is not subnormal. */
 @Tag("lanes")
 @Tag("bits")
 class ExpTest {
     private static final int CHUNK = 1 << 16;
     private static final int FIRST = Float.floatToRawIntBits(-0f);
     private static final int LAST = Float.floatToRawIntBits(Exp.LOWEST);
-    /** Every float at the JVM's own width, or one in 5 with less than all tries; one in 61 at the widths that repeat this test. */
+    /**
+     * At the JVM's own width, every float is tested, or one in 5 if the number of tries is reduced. At other widths,
+     * one in 61 is tested.
+     */
     private static final int STEP = System.getProperty(VectorApiCheck.LANES) != null ? 61 : Tries.factor() < 1 ? 5 : 1;
 
     private record Worst(double ulps, long risesAgainstOrder) {
@@ -46,7 +49,7 @@ class ExpTest {
         double ulps = 0;
         long rises = 0;
         for (int i = 0; i < CHUNK; i++) {
-            double exact = Math.exp(x[i]); // itself within 1 ulp of double: 2^-29 of an ulp of float
+            double exact = Math.exp(x[i]); // its error is at most 1 ulp of double, 2^-29 ulp of float
             ulps = Math.max(ulps, Math.abs(y[i] - exact) / Math.ulp((float) exact));
             rises += i > 0 && y[i] > y[i - 1] ? 1 : 0;
         }

@@ -86,7 +86,7 @@ class MatrixAsItLiesProperties {
         ColumnMajorB.chainScalars(a, AT, b, AT, depth, scalars, AT);
         assertArrayEquals(bits(chains(CHAINS, a, b, depth, c)), bits(scalars), "scalars");
         if (Lanes.COUNT < CHAINS) {
-            return; // there are no vectors for such small lane counts
+            return; // the vector form needs at least CHAINS lanes
         }
         float[] vectors = c.clone();
         int whole = depth - depth % COLUMNS;

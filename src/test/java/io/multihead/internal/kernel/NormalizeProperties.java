@@ -13,12 +13,15 @@ import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 
-/** Quotients of the softmax, {@link RowOps#normalize}, compared with quotients in double; in native memory they have the same bits. */
+/**
+ * Quotients of the softmax, {@link RowOps#normalize}, are compared with quotients in double. They have the same bits in
+ * native memory.
+ */
 @org.junit.jupiter.api.Tag("lanes")
 @Tag("lanes")
 class NormalizeProperties {
     private static final float GUARD = 77;
-    /** Half an ulp for the last rounding, and 4 u^2 of the quotient before it. */
+    /** Half an ulp for the last rounding, and 4 u^2 for the error of the quotient before it. */
     private static final double ULPS = 0.5 + 0x1p-22;
 
     @Property(tries = 400)
@@ -56,7 +59,7 @@ class NormalizeProperties {
         assertEquals(Float.NaN, normalized(row, Float.NaN)[0]);
     }
 
-    /** Normalizes a row, whose last element is no part of it, in an array and in native memory. */
+    /** Normalizes a row in an array and in native memory. The element after the row is a guard. */
     private static float[] normalized(float[] row, float sum) {
         int length = row.length - 1;
         float[] quotients = row.clone();
@@ -75,7 +78,7 @@ class NormalizeProperties {
         return quotients;
     }
 
-    /** Numbers from 0 to 1 of any size, subnormal ones too, and one element that is no part of the row. */
+    /** Returns numbers from 0 to 1 of any size, including subnormal numbers, and one element after the row. */
     private static float[] exponentials(SplittableRandom random, int length) {
         float[] row = new float[length + 1];
         for (int i = 0; i < length; i++) {

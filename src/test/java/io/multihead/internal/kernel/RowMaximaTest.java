@@ -8,7 +8,7 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Vectors and scalars have the same bits, for numbers of all kinds. */
+/** Vectors and scalars return the same bits for numbers of all kinds. */
 @Tag("lanes")
 class RowMaximaTest {
     private static final float[] KINDS = {
@@ -45,7 +45,9 @@ class RowMaximaTest {
         assertEquals(20, best[15]);
     }
 
-    /** All NaN as one, since the specification of vectors leaves open which of two is kept. */
+    /**
+     * Returns the bits, with one pattern for all NaN, since the Vector API does not specify which of two NaN is kept.
+     */
     private static int[] bits(float[] values) {
         int[] bits = new int[values.length];
         Arrays.setAll(bits, i -> Float.floatToIntBits(values[i]));

@@ -11,7 +11,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
-/** Passes of attention's backward over many rows have the same bits as plain loops over one element after the other. */
+/** Passes of attention's backward over many rows have the same bits as plain loops over single elements. */
 @Tag("lanes")
 class ScoreGradientProperties {
     private static final int AT = PANEL;

@@ -12,7 +12,10 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
-/** The passes of the softmax over rows of scores that end with a vector, not with a panel: as if minus infinity followed. */
+/**
+ * The passes of the softmax over rows of scores. A row that ends with a vector within a panel has the same result as a
+ * row with minus infinity in the rest of the panel.
+ */
 @Tag("lanes")
 class ScoreRowProperties {
     private static final float GUARD = 77;
@@ -49,7 +52,10 @@ class ScoreRowProperties {
         assertTrue(row[AT + length] == GUARD, "nothing after the row is written");
     }
 
-    /** A third of random caps was exceeded by 1 or 2 ulp where the hyperbolic tangent rounds to 1. */
+    /**
+     * Without a limit, scores would exceed a third of random caps by 1 or 2 ulp where the hyperbolic tangent rounds to
+     * 1.
+     */
     @Property(tries = 2000)
     void noCappedScoreExceedsTheCap(@ForAll long seed) {
         SplittableRandom random = new SplittableRandom(seed);
@@ -71,7 +77,10 @@ class ScoreRowProperties {
         }
     }
 
-    /** Rows of small scores and others are computed by different loops: a score has the same bits in both. */
+    /**
+     * Rows with small scores only and other rows are computed by different loops. A score has the same bits in both
+     * loops.
+     */
     @Property(tries = 500)
     void aCappedScoreDoesNotDependOnTheOthersOfItsRow(@ForAll long seed, @ForAll @IntRange(max = 3) int other) {
         SplittableRandom random = new SplittableRandom(seed);
@@ -89,7 +98,7 @@ class ScoreRowProperties {
         assertArrayEquals(row, withOther);
     }
 
-    /** Seven caps are more than the largest float. */
+    /** Seven times such a cap is more than the largest float. */
     @Example
     void theLargestCapsHold() {
         for (float cap : new float[] {Float.MAX_VALUE, Float.MAX_VALUE / 2, Float.MIN_NORMAL}) {
@@ -114,7 +123,9 @@ class ScoreRowProperties {
         assertEquals(51.927444f, row[0]);
     }
 
-    /** Scores up to 2 and a few that are NaN or hidden, from {@link #AT} on; then one element that is no part of the row. */
+    /**
+     * Returns scores up to 2 from {@link #AT} on, some of which are NaN or hidden, and then one element after the row.
+     */
     private static float[] scores(SplittableRandom random, int length) {
         float[] row = new float[AT + length + 1];
         for (int i = 0; i < length; i++) {

@@ -13,14 +13,16 @@ import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** SiLU and its derivative compared with their specification in double. */
+/** SiLU and its derivative are compared with their specification in double. */
 @Tag("lanes")
 @net.jqwik.api.Tag("lanes")
 class SiluTest {
     private static final double U = 0x1p-24;
-    /** The exponential is off by 1 ulp, at most 2 u; {@code 1 + e}, the quotient and the last sum round once each. */
+    /**
+     * The exponential has an error of 1 ulp, at most 2 u. {@code 1 + e}, the quotient and the last sum round once each.
+     */
     private static final double SUM = 5 * U;
-    /** Where {@code e^-t} is not a normal f32, it is 0: t times that, up to 110, is lost. */
+    /** An {@code e^-t} that is subnormal in f32 becomes 0. The error is t times this number, with t up to 110. */
     private static final double LOST = 110 * 0x1p-126;
 
     @Property(tries = 500)
@@ -36,7 +38,7 @@ class SiluTest {
         }
     }
 
-    /** {@code |t s(-t)|} has these rounding errors, and the sum for positive x one more: its own. */
+    /** {@code |t s(-t)|} has the errors of {@link #SUM}. The sum for positive x has one more rounding. */
     private static void assertSilu(float x) {
         double exact = ReferenceActivation.silu(x);
         double part = Math.abs(x) / (1 + Math.exp(Math.abs((double) x)));
@@ -45,8 +47,8 @@ class SiluTest {
     }
 
     /**
-     * {@code s(t)} is off by 4 u as above, {@code e s(t)} by 7 u, {@code t s(t)} by 5 u; the sum of both parts, {@code 1 - c} and the product with
-     * dy round once each.
+     * {@code s(t)} has an error of 4 u as above, {@code e s(t)} of 7 u, and {@code t s(t)} of 5 u. The sum of both
+     * parts, {@code 1 - c} and the product with dy round once each.
      */
     @Property(tries = 500)
     void theDerivativeIsWithinTheBoundOfItsParts(@ForAll @FloatRange(min = -100, max = 100) float x) {
@@ -60,8 +62,8 @@ class SiluTest {
     }
 
     /**
-     * {@code e^-t} is off by 2 u, {@code 1 + e} and the quotient round once each: 4 u, and 5 where e is over it; underflowing numbers are
-     * lost.
+     * {@code e^-t} has an error of 2 u. {@code 1 + e} and the quotient round once each: 4 u in total, and 5 u where e
+     * is the numerator. Numbers that underflow become 0.
      */
     @Property(tries = 500)
     void theSigmoidIsWithinTheBoundOfItsParts(@ForAll @FloatRange(min = -100, max = 100) float x) {

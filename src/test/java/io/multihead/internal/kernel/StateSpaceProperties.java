@@ -13,7 +13,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
-/** The recurrence of Mamba-2 compared with its specification in double, and in parts. */
+/** The recurrence of Mamba-2 is compared with its specification in double, and with computations in parts. */
 @Tag("lanes")
 class StateSpaceProperties {
     private static final double U = 0x1p-24;
@@ -141,10 +141,11 @@ class StateSpaceProperties {
         }
 
         /**
-         * Compares with the specification. An element of the state that is off by e before a token is off by
-         * {@code a e + u |a s| + u |b r x| + u |s'|} behind it: the decayed element, {@code r x} and the sum round once each. A result is a chain of
-         * n multiply-adds: it is off by {@code |c|^T e + n u |c|^T |s'|}. Magnitudes are the specification's, so products of two errors are
-         * omitted: a factor of 1 + 1/64 covers them.
+         * Compares with the specification. An element of the state with an error of e before a token has an error of
+         * {@code a e + u |a s| + u |b r x| + u |s'|} after the token: the decayed element, {@code r x} and the sum
+         * round once each. A result is a chain of n multiply-adds, with an error of {@code |c|^T e + n u |c|^T |s'|}.
+         * Magnitudes are the specification's, so that products of two errors are omitted. A factor of 1 + 1/64 covers
+         * these products.
          */
         void requireBounds(Case computed) {
             double[] s = new double[depth * PANEL];
@@ -183,7 +184,7 @@ class StateSpaceProperties {
             assertArrayEquals(rows, computed.rows);
         }
 
-        /** Numbers that underflow are below the last term. */
+        /** Returns the bound with a margin. The last term covers numbers that underflow. */
         private static double slack(double bound) {
             return bound * (1 + 1.0 / 64) + Float.MIN_NORMAL;
         }

@@ -17,7 +17,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
-/** Rows of any length: vectors and scalars have the same bits, and the same bits as the softmax. */
+/** For rows of any length, vectors and scalars have the same bits, which are the bits of the softmax. */
 @Tag("lanes")
 class VocabularyOpsTest {
     private static final float[] KINDS = {
@@ -116,8 +116,8 @@ class VocabularyOpsTest {
         VocabularyOps.normalize(scalars, length, sum, maxima);
         assertArrayEquals(bits(expected), bits(scalars));
         assertArrayEquals(maxima(expected), bits(maxima));
-        // x - max rounds by u |x - max|, which the exponential multiplies; 44 additions, exponential and quotient
-        // follow
+        // x - max has a rounding error of u |x - max|, which the exponential turns into a relative error; 44 additions,
+        // the exponential and the quotient add roundings
         for (int i = 0; i < length; i++) {
             double spread = 1 - Math.log(exact[i]);
             assertEquals(exact[i], row[i], exact[i] * (spread + 50) * 0x1p-23 + 0x1p-126);
@@ -141,7 +141,7 @@ class VocabularyOpsTest {
             VocabularyOps.sumVectors(row, start, end(row, block), vectors);
             VocabularyOps.sumScalars(row, start, end(row, block), buffer);
             assertArrayEquals(buffer, vectors);
-            // at most 256 additions of either order, each rounded by 2^-53 of a partial sum
+            // at most 256 additions in each of both orders, each with a rounding error of 2^-53 of a partial sum
             assertEquals(exact, VocabularyOps.sum(row, length, block, buffer), 512 * 0x1p-53 * sizes);
             float max = VocabularyOps.largest(row, length, block);
             int first = start;
@@ -155,7 +155,7 @@ class VocabularyOpsTest {
         }
     }
 
-    /** All NaN as one. */
+    /** Returns the bits, with one pattern for all NaN. */
     private static int[] bits(float[] values) {
         return IntStream.range(0, values.length)
                 .map(i -> Float.floatToIntBits(values[i]))

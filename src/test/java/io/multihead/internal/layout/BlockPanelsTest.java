@@ -8,7 +8,9 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class BlockPanelsTest {
-    /** The sizes of a format are written out, since the layout's classes are loaded later. */
+    /**
+     * {@link PanelFormat} repeats the sizes of its layouts as constants, since the classes of layouts are loaded later.
+     */
     @Test
     void formatsHaveTheSizesOfTheirLayouts() {
         List<PanelFormat> formats = Arrays.stream(PanelFormat.values())

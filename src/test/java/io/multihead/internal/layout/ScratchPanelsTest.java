@@ -11,7 +11,7 @@ import java.util.concurrent.Future;
 import org.junit.jupiter.api.Test;
 
 class ScratchPanelsTest {
-    /** Its owner closes a Scratch while another thread, which found out that it is garbage, frees it as well. */
+    /** The owner of a Scratch closes it while another thread frees it as garbage. */
     @Test
     void twoThreadsMayFreeAtTheSameTime() throws Exception {
         CyclicBarrier both = new CyclicBarrier(2);

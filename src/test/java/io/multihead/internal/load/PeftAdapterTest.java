@@ -19,7 +19,7 @@ import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Adapters of matrices that are several in one. */
+/** Adapters of matrices that consist of several fused matrices. */
 class PeftAdapterTest {
     private static final Compute CPU = Compute.serial();
     private static final String FUSED = "layers.0.qkv_proj.weight";
@@ -67,7 +67,10 @@ class PeftAdapterTest {
         return folder;
     }
 
-    /** Weights of several formats are not packed as one matrix, so the format of a saved one is requested before it is taken. */
+    /**
+     * Weights of several formats are not packed as one matrix, so the format of a saved weight is requested before the
+     * weight is read.
+     */
     @Test
     void aSavedWeightHasTheTypeOfTheModels() throws IOException {
         Tensor own = Tensor.of(new float[] {1, 1}, 1, 2).copy(Arena.ofAuto(), DType.BF16);
@@ -79,7 +82,7 @@ class PeftAdapterTest {
         assertArrayEquals(new float[] {2, 1}, saved.plain().toArray());
     }
 
-    /** The prefix of all names is no name of a module. */
+    /** The prefix of all names contains the word model, which is not the name of a module here. */
     @Test
     void aModuleOfTheNameOfThePrefixIsAnotherOne() throws IOException {
         String stem = PeftSettings.PREFIX + "layers.0.down_proj";
@@ -96,7 +99,7 @@ class PeftAdapterTest {
                 merged.get("layers.0.down_proj.weight", Shape.of(1, 2)).plain().toArray());
     }
 
-    /** Rows of a matrix that are taken one after another come from one sum, W + alpha / rank B A of small integers. */
+    /** Several reads of rows of a matrix use one merged matrix, W + alpha / rank B A of small integers. */
     @Test
     void aMatrixIsMergedOnceForAllOfItsParts() throws IOException {
         Map<String, Tensor> base = new LinkedHashMap<>();

@@ -15,7 +15,7 @@ class PeftSettingsTest {
                 new JsonObject("adapter", Json.object("adapter", json.getBytes(StandardCharsets.UTF_8))));
     }
 
-    /** As in PEFT. */
+    /** PEFT also uses the first pattern that matches. */
     @Test
     void theFirstPatternThatFitsCounts() {
         String all = "\"q_proj\":%d";

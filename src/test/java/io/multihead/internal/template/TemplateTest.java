@@ -24,13 +24,16 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The interpreter of templates compared with Jinja; the origin of each character; refused templates. */
+/**
+ * The template interpreter is compared with Jinja. Other tests check the origin of each character, and refused
+ * templates.
+ */
 @Execution(ExecutionMode.CONCURRENT)
 class TemplateTest {
     private static final Path GOLDEN = Path.of("src/test/resources/golden/templates.json");
     private static final LocalDateTime TIME = LocalDateTime.of(2026, 3, 5, 14, 7, 9);
 
-    /** Small templates with Jinja's output for them ({@code src/it/templates/golden.py}). */
+    /** Small templates have the same output as in Jinja ({@code src/it/templates/golden.py}). */
     @Test
     void textsAreThoseOfJinja() throws IOException {
         JsonNode golden = new ObjectMapper().readTree(GOLDEN.toFile());
@@ -63,7 +66,7 @@ class TemplateTest {
         }
     }
 
-    /** Characters of content are in brackets. */
+    /** Renders a template and puts the characters of content in brackets. */
     private static String marked(String template, Object value) {
         Map<String, Object> variables = new LinkedHashMap<>();
         variables.put("x", value);
@@ -190,7 +193,7 @@ class TemplateTest {
                         .getMessage());
     }
 
-    /** Whatever a template does, it ends soon and takes little memory. */
+    /** Any template ends soon and takes little memory. */
     @ParameterizedTest
     @ValueSource(
             strings = {
@@ -240,7 +243,7 @@ class TemplateTest {
         assertEquals("", Template.parse(ifs).render(Map.of(), TIME).toString());
     }
 
-    /** After any change of a template, it is read, or refused with an error. */
+    /** A mutated template is read, or refused with an error. */
     @Test
     void anyMutationIsRefusedByName() throws IOException {
         JsonNode golden = new ObjectMapper().readTree(GOLDEN.toFile());

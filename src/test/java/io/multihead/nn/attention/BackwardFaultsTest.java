@@ -18,7 +18,7 @@ import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Arguments that backward refuses: the message, and that no gradient has changed. */
+/** Backward refuses bad arguments with a message, and changes no gradient. */
 class BackwardFaultsTest {
     private static final Compute CPU = Compute.serial();
     private static final MultiHeadConfig CONFIG = MultiHeadConfig.of(12, 3);
@@ -115,7 +115,7 @@ class BackwardFaultsTest {
                 MultiHeadGradients.NONE.withSinks(scores.reshape(105).slice(0, 0, 3)));
     }
 
-    /** It would replace the factors that backward still has to multiply with. */
+    /** Such a gradient would overwrite factors before backward has used them. */
     @Test
     void aHeadMaskGradientInTheHeadMaskItselfIsRefused() {
         String message = "headMask gradient: F32 [3] overlaps headMask; expected separate memory";

@@ -19,7 +19,7 @@ import jdk.jfr.consumer.RecordingFile;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Backward computes the gradients that were requested, and no others. */
+/** Backward computes only the requested gradients. */
 class BackwardWorkTest {
     private static final Compute CPU = Compute.serial();
 
@@ -52,7 +52,10 @@ class BackwardWorkTest {
         return RecordingFile.readAllEvents(file).size();
     }
 
-    /** The output projection takes one for its input; each requested input takes one for every projection that read it. */
+    /**
+     * The output projection needs one multiplication for its input. Each requested input needs one for every projection
+     * that read this input.
+     */
     @Test
     void multiplicationsForInputsThatNobodyAsksForAreLeftOut() throws IOException {
         MultiHeadInputs cross = MultiHeadInputs.of(x, media);
@@ -67,12 +70,15 @@ class BackwardWorkTest {
         MultiHeadInputs self = MultiHeadInputs.of(x);
         assertEquals(1, multiplications(self, MultiHeadGradients.NONE, Map.of()));
         assertEquals(2, multiplications(self, MultiHeadGradients.of(dx), Map.of()));
-        // and for parameters: weight and bias of the output and of three inputs
+        // parameters add one multiplication for each weight and bias of the output and of three inputs
         Map<String, Tensor> gradients = Gradients.zeros(Arena.ofAuto(), layer);
         assertEquals(1 + 8, multiplications(cross, MultiHeadGradients.NONE, gradients));
     }
 
-    /** The projected heads and their attention: no second output. The memory of a pass is idle after it has been closed. */
+    /**
+     * A pass keeps the projected heads and their attention, but no second output. Its memory is idle after it has been
+     * closed.
+     */
     @Test
     void aPassKeepsTheBytesThatItsCostStates() {
         try (Compute cpu = Compute.threads(1)) {
@@ -84,7 +90,9 @@ class BackwardWorkTest {
         }
     }
 
-    /** For any tensor that is several inputs, and any other requested gradients. */
+    /**
+     * The gradients of a call do not depend on the set of requested gradients, even if one tensor is several inputs.
+     */
     @Test
     void gradientsDoNotDependOnWhichOthersAreWanted() {
         MultiHeadInputs[] calls = {
@@ -106,7 +114,7 @@ class BackwardWorkTest {
         }
     }
 
-    /** Where one tensor is several inputs, its gradient is a sum, which is rounded once. */
+    /** If one tensor is several inputs, its gradient is a sum, which is rounded once. */
     @Test
     void aNarrowGradientIsTheRoundedOne() {
         MultiHeadInputs[] calls = {

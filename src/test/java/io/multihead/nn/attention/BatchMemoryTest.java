@@ -30,8 +30,9 @@ class BatchMemoryTest {
     private static final Path STATUS = Path.of("/proc/self/status");
 
     /**
-     * 2 blocks of 384 features, 12 heads, 1536 inner features on 32 x 256 tokens. The serial collector, since others let the heap
-     * grow with the garbage of the first calls, whose vectors are objects until C2 has compiled them.
+     * The stack has 2 blocks of 384 features, 12 heads and 1536 inner features, and gets 32 x 256 tokens. The JVM uses
+     * the serial collector, since other collectors let the heap grow with the garbage of the first calls, in which
+     * vectors are objects until C2 has compiled the code.
      */
     @Test
     void aLargeBatchNeedsLessThanThreeHundredMegabytes() throws IOException, InterruptedException {
@@ -43,20 +44,21 @@ class BatchMemoryTest {
                 .orElseThrow(() -> new IOException(printed.toString()))
                 .split(" ");
         long peak = Long.parseLong(numbers[0]);
-        // given, and packed
+        // the given weights and the packed weights
         long weights = 2 * Long.parseLong(numbers[1]);
         long allocated = Long.parseLong(numbers[2]);
-        // 156 MB measured: 25 of input and output, the rest the JVM, a heap of at least 32 MB and garbage of the first
-        // calls, which grows where C2 is late; without slices it was 1.8 GB
+        // 156 MB were measured: 25 MB of input and output, and otherwise the JVM, a heap of at least 32 MB and garbage
+        // of the first calls, which grows if C2 is late; without slices, 1.8 GB were measured
         assertTrue(peak - weights <= 300_000_000, "peak " + peak + " beside weights of " + weights + " bytes");
-        // descriptors of the kernels' calls, 0.9 MB here and 1.6 MB for the six blocks of
-        // docs/architecture/backward.md, more until C2 has
-        // compiled them; a slice is 2 sequences, and one new array of 2 x 256 x 384 floats for each of 16 slices would
-        // be 12.6 MB
+        // descriptors of the kernels' calls take 0.9 MB here and 1.6 MB for the six blocks of
+        // docs/architecture/backward.md, and more until C2 has compiled the calls; a slice is 2 sequences, and one new
+        // array of 2 x 256 x 384 floats for each of 16 slices would be 12.6 MB
         assertTrue(allocated <= 8_000_000, "a warm call allocates " + allocated + " bytes");
     }
 
-    /** Prints the peak of resident memory, the bytes of weights, and the bytes that the call which allocated least did. */
+    /**
+     * Prints the peak of resident memory, the bytes of weights, and the smallest number of bytes that a call allocated.
+     */
     public static void main(String[] arguments) throws IOException {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         TransformerBlock.Config config =

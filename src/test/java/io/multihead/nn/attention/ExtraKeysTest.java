@@ -25,11 +25,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Attention to the extra keys merged with attention to the others if one of them, or both, has no weight. */
+/**
+ * Attention to the extra keys is merged with attention to the other keys, even if one or both of them have no weight.
+ */
 class ExtraKeysTest {
     private static final Compute CPU = Compute.serial();
 
-    /** Returns output and log-sum-exp of one query of 1 whose extra key has a score and the value 5. */
+    /** Returns output and log-sum-exp of one query of 1. Its extra key has the given score and the value 5. */
     private static double[] merged(double output, double logSumExp, double score) {
         MultiHeadConfig config =
                 MultiHeadConfig.of(1, 1).withKeyValueBias(true).withOptions(AttentionOptions.DEFAULT.withScale(1));
@@ -64,7 +66,7 @@ class ExtraKeysTest {
         assertEquals(Double.NEGATIVE_INFINITY, merged[1]);
     }
 
-    /** As one call over all keys: visible keys reach the row for any small weight. */
+    /** Visible keys reach the row even with a tiny weight, as in one call over all keys. */
     @ParameterizedTest
     @CsvSource({"NaN, 700", "NaN, 1000", "-Infinity, 700", "-Infinity, 1000", "Infinity, 1e9"})
     void whatIsNotFiniteReachesTheRowThatSeesIt(double output, double score) {
@@ -79,7 +81,7 @@ class ExtraKeysTest {
         assertArrayEquals(new double[] {3, 1000}, merged(3, 1000, 0));
     }
 
-    /** A bias of -10,000 hides nothing; minus infinity does. */
+    /** A bias of -10,000 does not hide a key. A bias of minus infinity hides it. */
     @ParameterizedTest
     @CsvSource({"-10000, NaN", "-Infinity, 5"})
     void aBiasThatIsFiniteHidesNoValue(float bias, double expected) {
@@ -113,7 +115,10 @@ class ExtraKeysTest {
         assertEquals(3, merged(3, 2, Double.NEGATIVE_INFINITY)[0]);
     }
 
-    /** One key of value (1, 0) and an extra one of value (0, 1) with equal weights: the output shows the dropped keys. */
+    /**
+     * A key with the value (1, 0) and an extra key with the value (0, 1) have equal weights, so that the output shows
+     * the dropped keys.
+     */
     @Test
     void theyAreDroppedIndependentlyOfTheFirstKeys() {
         MultiHeadConfig config = MultiHeadConfig.of(2, 1).withKeyValueBias(true).withDropout(0.5);
@@ -155,7 +160,10 @@ class ExtraKeysTest {
         }
     }
 
-    /** Returns the input's gradient by a loss on causal weights, whose gradient beyond a query's position is given. */
+    /**
+     * Returns the gradient of the input for a loss on causal weights. The loss has the gradient {@code hidden} beyond a
+     * query's position.
+     */
     private static float[] throughWeights(double hidden) {
         MultiHeadConfig config = MultiHeadConfig.of(8, 2).withZeroKey(true);
         MultiHeadAttention layer = MultiHeadAttention.initialize(Arena.ofAuto(), config, 1);

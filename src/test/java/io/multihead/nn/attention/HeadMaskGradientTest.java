@@ -18,8 +18,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * A layer with a head mask is one whose output projection is scaled head by head. Factors are powers of two, so that both have the same
- * roundings.
+ * A layer with a head mask equals a layer with an output projection that is scaled head by head. Factors are powers of
+ * two, so that both layers have the same roundings.
  */
 class HeadMaskGradientTest {
     private static final Compute CPU = Compute.serial();
@@ -30,7 +30,7 @@ class HeadMaskGradientTest {
     private final Tensor x = TestTensors.random(new Random(1), 2, 5, 12);
     private final Tensor dy = TestTensors.random(new Random(2), 2, 5, 12);
 
-    /** Multiplies the columns of each head with its factor. */
+    /** Multiplies the columns of each head by its factor. */
     private static Tensor scaled(Tensor outputWeight) {
         Tensor scaled = outputWeight.copy(Arena.ofAuto(), DType.F32);
         for (int row = 0; row < 12; row++) {
@@ -58,7 +58,7 @@ class HeadMaskGradientTest {
         MultiHeadAttention other = MultiHeadAttention.of(CONFIG, parameters::get);
         Tensor dx = TestTensors.zeros(DType.F32, 2, 5, 12);
         Map<String, Tensor> expected = gradients(other, MultiHeadInputs.of(x), MultiHeadGradients.of(dx));
-        // the gain of the loss for each head if its factor were one larger
+        // the increase of the loss for each head if its factor were larger by one
         double[] gains = new double[3];
         Tensor unscaled = expected.get("out_proj.weight");
         for (int row = 0; row < 12; row++) {
@@ -87,7 +87,7 @@ class HeadMaskGradientTest {
         }
     }
 
-    /** The heads of all examples may be more than an int counts: without elements they take no memory. */
+    /** The number of heads of all examples may exceed an int, since heads without elements take no memory. */
     @ParameterizedTest
     @ValueSource(longs = {0, 1, 1L << 30, 1L << 31, 1L << 40})
     void withoutTokensTheGradientIsZeroWhateverTheBatch(long batch) {
@@ -105,7 +105,7 @@ class HeadMaskGradientTest {
         assertArrayEquals(new float[6], gradient.toArray());
     }
 
-    /** One element that is repeated: tensors with separate memory would take 8 GiB each. */
+    /** The tensors repeat one element, since tensors with separate memory would take 8 GiB each. */
     @Test
     void sumsThatNoArrayHoldsAreRefused() {
         Tensor heads = Tensor.of(new float[1]).broadcast(1L << 30, 2, 1, 1);

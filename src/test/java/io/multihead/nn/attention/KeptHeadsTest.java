@@ -37,7 +37,9 @@ class KeptHeadsTest {
                 Mask.keep(TestTensors.flags(random, 5, 5)).and(Mask.bias(TestTensors.random(random, 2, 1, 5, 5)))));
     }
 
-    /** The kept heads in reverse order, compared with the whole layer with the head between them masked. */
+    /**
+     * Compares a layer with two of three heads, in reverse order, with the whole layer and a mask of the middle head.
+     */
     private void requireEqualToMasked(AttentionOptions options) {
         MultiHeadConfig config = MultiHeadConfig.of(12, 3).withOptions(options);
         MultiHeadAttention layer = MultiHeadAttention.initialize(Arena.ofAuto(), config, 7);

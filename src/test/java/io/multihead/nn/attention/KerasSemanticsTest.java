@@ -13,10 +13,11 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 /**
- * Weights of Keras's {@code MultiHeadAttention} in this layer. Keras projects with einsum: the query kernel is
- * {@code [features, heads, key_dim]} with a bias {@code [heads, key_dim]}, and the output kernel is
- * {@code [heads, value_dim, output_shape...]} with a bias {@code [output_shape...]}. Each kernel is a view of ours: flatten
- * to two axes, then swap them. Only the three input biases must be copied into one tensor.
+ * The layer uses weights of Keras's {@code MultiHeadAttention}. Keras projects with einsum: the query kernel is
+ * {@code [features, heads, key_dim]} with a bias {@code [heads, key_dim]}, and the output kernel is {@code [heads,
+ * value_dim, output_shape...]} with a bias {@code [output_shape...]}. Each of the layer's weights is a view of a
+ * kernel: the kernel is flattened to two axes, which are then swapped. Only the three input biases must be copied into
+ * one tensor.
  */
 class KerasSemanticsTest {
     private static final int BATCH = 2;
@@ -40,7 +41,7 @@ class KerasSemanticsTest {
     private final Tensor query = random(random, BATCH, TARGETS, FEATURES);
     private final Tensor key = random(random, BATCH, SOURCES, FEATURES);
     private final Tensor value = random(random, BATCH, SOURCES, VALUE_FEATURES);
-    /** Keras's polarity: true keeps. */
+    /** The mask with Keras's polarity: true keeps a key. */
     private final Tensor attentionMask = TestTensors.flags(random, BATCH, TARGETS, SOURCES);
 
     private final double[][][][] scores = new double[BATCH][HEADS][TARGETS][SOURCES];
@@ -77,7 +78,7 @@ class KerasSemanticsTest {
         Tensor weights = zeros(DType.F32, BATCH, HEADS, TARGETS, SOURCES);
         for (int b = 0; b < BATCH; b++) {
             for (int t = 0; t < TARGETS; t++) {
-                attentionMask.set(1, b, t, 0); // a row that sees no key is uniform in Keras, zero here
+                attentionMask.set(1, b, t, 0); // a row that sees no key is uniform in Keras and zero here
             }
         }
         // mha(query, value, key, attention_mask=m, use_causal_mask=True, return_attention_scores=True)
@@ -94,7 +95,7 @@ class KerasSemanticsTest {
         }
     }
 
-    /** Keras's call, einsum by einsum; fills {@link #scores}. */
+    /** Computes Keras's call einsum by einsum, and fills {@link #scores}. */
     private double[][][] einsum() {
         double[][][] output = new double[BATCH][TARGETS][8];
         for (int b = 0; b < BATCH; b++) {
@@ -138,7 +139,7 @@ class KerasSemanticsTest {
         return weights;
     }
 
-    /** {@code einsum("abc,cde->abde", x, kernel) + bias} at one place. */
+    /** Returns {@code einsum("abc,cde->abde", x, kernel) + bias} at one position. */
     private static double dense(Tensor x, Tensor kernel, Tensor bias, int b, int t, int h, int d) {
         double sum = bias.get(h, d);
         for (int c = 0; c < x.dim(2); c++) {

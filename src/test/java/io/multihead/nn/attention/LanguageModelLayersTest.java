@@ -51,8 +51,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * Whole language models as sequences from ids to logits, whose head is the table of embeddings: loss and gradients compared with the
- * specification in double, and their bits on threads.
+ * Whole language models as sequences of layers from ids to logits. The table of embeddings is also the head. Loss and
+ * gradients are compared with the specification in double, and have the same bits on several threads.
  */
 @Tag("lanes")
 class LanguageModelLayersTest {
@@ -65,7 +65,7 @@ class LanguageModelLayersTest {
     private static final int[] IDS = {3, 0, 6, 3, 2, 1, 1, 5, 0, 4};
     private static final double EPSILON = 1e-5;
     private static final int IGNORED = -100;
-    /** About 1000 roundings of values of at most 3: two blocks, forward and backward, and a sum over ten rows. */
+    /** About 1000 roundings of values of at most 3, in two blocks, forward and backward, and in a sum over ten rows. */
     private static final double BOUND = 1000 * 3 * 0x1p-24;
 
     private final Arena arena = Arena.ofAuto();
@@ -131,7 +131,7 @@ class LanguageModelLayersTest {
         return Tensor.of(ids, IDS.length / TOKENS, TOKENS);
     }
 
-    /** The loss, and the gradients by name. */
+    /** Returns the loss, and adds the gradients by name. */
     private static double learn(Compute cpu, Layer model, int[] targets, Map<String, Tensor> gradients) {
         Tensor x = ids();
         Tensor logits = Tensor.of(new float[IDS.length * WORDS], IDS.length / TOKENS, TOKENS, WORDS);

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 class LayerScoreOptionsTest {
     private static final Compute CPU = Compute.serial();
 
-    /** A key and value of zeros is a sink of score 0: the layer must not count its sinks again with it. */
+    /** A key and value of zeros equals a sink of score 0. The layer must not count its other sinks a second time. */
     @Test
     void sinksCountOnceBesideExtraKeys() {
         MultiHeadConfig sinks = MultiHeadConfig.of(12, 3).withOptions(options(0f, 0f, 0f));
@@ -30,7 +30,7 @@ class LayerScoreOptionsTest {
         Tensor actual = run(both, x);
         for (int i = 0; i < 2 * 7 * 12; i++) {
             double error = Math.abs(actual.get(i / 84, i / 12 % 7, i % 12) - expected.get(i / 84, i / 12 % 7, i % 12));
-            // two orders of the same sums of 12 products below 1
+            // the same sums of 12 products below 1, in two orders
             assertTrue(error <= 64 * 0x1p-24, "element " + i + ": " + error);
         }
     }

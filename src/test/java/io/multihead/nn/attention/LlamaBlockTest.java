@@ -27,7 +27,10 @@ import java.util.Random;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-/** A block with RMS norms first, a gate and no biases: output and gradients compared with the specification in double. */
+/**
+ * A block with RMS norms first, a gate and no biases. Output and gradients are compared with the specification in
+ * double.
+ */
 class LlamaBlockTest {
     private static final int DIM = 12;
     private static final int HEADS = 3;
@@ -58,7 +61,7 @@ class LlamaBlockTest {
                 block.parameters().keySet());
     }
 
-    /** About 150 roundings, of values of about 3. */
+    /** The outputs have about 150 roundings of values of about 3. */
     @Test
     void outputsAreThoseOfTheSpecification() {
         double[] expected = reference(values(block.parameters()), Numbers.of(x));
@@ -70,7 +73,7 @@ class LlamaBlockTest {
         assertArrayEquals(Numbers.of(y), Numbers.of(recorded));
     }
 
-    /** Gradients in f32 are off by about 300 roundings of values of about 10. */
+    /** Gradients in f32 have an error of about 300 roundings of values of about 10. */
     @Test
     void gradientsAreDifferencesOfTheSpecification() {
         Tensor dy = TestTensors.random(new Random(2), 1, TOKENS, DIM);
@@ -104,7 +107,7 @@ class LlamaBlockTest {
         return values;
     }
 
-    /** The states of tokens whose embeddings are given. */
+    /** Returns the states of tokens with the given embeddings. */
     private static double[] reference(Map<String, double[]> weights, double[] in) {
         double[] projections = weights.get("self_attn.in_proj_weight");
         int size = DIM * DIM;

@@ -22,14 +22,19 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Gradients of layers with the attention of models in use, against differences of their definition in f64. */
+/**
+ * Gradients of layers with the attention of published models are compared with differences of their definition in f64.
+ */
 class ModelAttentionGradientTest {
     private static final Compute CPU = Compute.serial();
     private static final int TOKENS = 9;
     private static final int WINDOW = 3;
     private static final float[] SINKS = {0.5f, -1f, 1.5f, 0f};
 
-    /** The score options of each model, with two query heads to a key head, causal, and a window of four tokens. */
+    /**
+     * The score options of each model. Attention is causal, with two query heads per key head and a window of four
+     * tokens.
+     */
     enum Model {
         MISTRAL(ScoreOptions.NONE),
         GEMMA(ScoreOptions.NONE.withSoftCap(0.7)),
@@ -126,7 +131,10 @@ class ModelAttentionGradientTest {
         return sum;
     }
 
-    /** One sequence alone and the same as one of two packed sequences: the sinks' gradients of both parts add up. */
+    /**
+     * A sequence alone has the same gradients as one of two packed sequences. The sinks' gradients of both sequences
+     * add up.
+     */
     @Test
     void packedSequencesHaveTheGradientsOfEach() {
         MultiHeadConfig config = Model.ALL.config;
@@ -146,7 +154,7 @@ class ModelAttentionGradientTest {
         for (int h = 0; h < 4; h++) {
             sum[h] = first[h] + second[h];
         }
-        // one rounding of each part, and one of the sum, of numbers below 4
+        // one rounding of each part, and one rounding of the sum, of numbers below 4
         assertArrayEquals(sum, all, 3 * 4 * 0x1p-24f);
     }
 

@@ -21,7 +21,7 @@ import java.util.concurrent.Executors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** Every illegal argument: its message, and that nothing is written. */
+/** Every illegal argument is refused with its message, and nothing is written. */
 class MultiHeadAttentionBadInputTest {
     private static final MultiHeadConfig CONFIG = MultiHeadConfig.of(8, 2).withInputDims(6, 5);
 
@@ -147,7 +147,7 @@ class MultiHeadAttentionBadInputTest {
                 () -> MultiHeadAttention.of(CONFIG, parameters::get));
     }
 
-    /** One of the two would be ignored. */
+    /** A weight that is present fused and separate is refused, since one of the two would be ignored. */
     @Test
     void weightThatIsThereFusedAndSeparate() {
         parameters.put("in_proj_weight", zeros(DType.F32, 24, 8));

@@ -17,9 +17,9 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** Every {@code mha} golden file, forward: the results of PyTorch's layer in float64. */
+/** Forward is compared with every {@code mha} golden file, which has the results of PyTorch's layer in float64. */
 class MultiHeadAttentionGoldenTest {
-    /** Largest error allowed, as a part of the largest expected magnitude. */
+    /** The largest allowed error, relative to the largest expected magnitude. */
     private static final double TOLERANCE = 1e-6;
 
     @Test
@@ -37,7 +37,8 @@ class MultiHeadAttentionGoldenTest {
         MultiHeadInputs inputs = inputs(file);
         Tensor expected = file.tensor("expected.out");
         Tensor other = file.find("expected_other.out");
-        // With fully masked rows, one of the two outputs holds NaN there; ours is the other, with attention value 0.
+        // In fully masked rows, one of the two outputs holds NaN. The layer returns the other one, with attention value
+        // 0.
         Tensor wanted = other != null && hasNan(expected) ? other : expected;
         Tensor output = TestTensors.zeros(DType.F32, expected.shape().toArray());
         layer.forward(Compute.serial(), inputs, MultiHeadOutputs.of(output));
@@ -143,7 +144,10 @@ class MultiHeadAttentionGoldenTest {
         TestTensors.assertClose(expected, TestTensors.cube(flat(actual)), TOLERANCE);
     }
 
-    /** Where PyTorch's weights are NaN, a row is fully masked, and ours are 0. */
+    /**
+     * Returns PyTorch's weights with 0 for NaN. PyTorch's weights are NaN in fully masked rows, where the layer's
+     * weights are 0.
+     */
     private static double[][][] zeroForNan(Tensor weights) {
         double[][][] values = TestTensors.cube(flat(weights));
         for (int i = 0; i < values[0][0].length; i++) {

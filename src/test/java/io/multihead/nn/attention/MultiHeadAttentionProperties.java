@@ -19,7 +19,9 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 
-/** Random configurations, options, shapes, layouts and element types against {@link NaiveLayer}. */
+/**
+ * Layers with random configurations, options, shapes, layouts and element types are compared with {@link NaiveLayer}.
+ */
 class MultiHeadAttentionProperties {
     private final Compute cpu = Compute.serial();
 

@@ -23,7 +23,7 @@ import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** The meaning of single options. */
+/** The effects of single options. */
 class MultiHeadAttentionTest {
     private final Random random = new Random(42);
     private final Compute cpu = Compute.serial();
@@ -116,7 +116,7 @@ class MultiHeadAttentionTest {
                     MultiHeadAttention.initialize(arena, config, 8).parameters().get("in_proj_weight");
             TestTensors.assertSame(first, again);
             assertNotEquals(first.get(0, 0), other.get(0, 0));
-            // The first number of SplitMix64 from state 7, which Java's own generator gives too.
+            // The first number of SplitMix64 from state 7, which Java's generator also returns.
             double unit = (new java.util.SplittableRandom(7).nextLong() >>> 11) * 0x1p-53;
             assertEquals((float) (Math.sqrt(6.0 / 32) * (2 * unit - 1)), first.get(0, 0));
         }

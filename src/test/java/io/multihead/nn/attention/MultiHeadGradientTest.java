@@ -35,7 +35,7 @@ import net.jqwik.api.Provide;
 import net.jqwik.api.constraints.IntRange;
 import org.jspecify.annotations.Nullable;
 
-/** Gradients of the layer, over its options, against differences of its definition in f64. */
+/** Gradients of the layer with all its options are compared with differences of its definition in f64. */
 class MultiHeadGradientTest {
     private static final Compute CPU = Compute.serial();
 
@@ -100,7 +100,7 @@ class MultiHeadGradientTest {
         }
     }
 
-    /** Adds averaged weights, the weights of every head, or both: 1, 2 and 3. */
+    /** Adds averaged weights (kind 1), the weights of every head (kind 2), or both (kind 3). */
     private static MultiHeadOutputs withWeights(LayerCase tried, MultiHeadOutputs to, int kind, DoubleSupplier source) {
         Sizes sizes = tried.sizes;
         long keys = tried.allKeys();
@@ -119,7 +119,7 @@ class MultiHeadGradientTest {
         return sum;
     }
 
-    /** Shrunk from a failure: one visible key, so that the scores' gradients are 0 except for roundings. */
+    /** With one visible key, the gradients of scores are 0 except for roundings. */
     @Example
     void roundingsOfWhatCancelsAreAllowed() {
         equalDifferencesOfTheDefinition(
@@ -131,9 +131,10 @@ class MultiHeadGradientTest {
     }
 
     /**
-     * Along a random direction. Fourth-order differences with h = 1e-3 are exact to about 1e-10; f32 arithmetic through four
-     * multiplications of up to 20 addends and a softmax has an error of less than 100 roundings of the sum of absolute addends, including
-     * the loss's: where gradients cancel, as with one visible key, the roundings of the canceled terms remain.
+     * Compares gradients along a random direction. Fourth-order differences with h = 1e-3 are exact to about 1e-10. f32
+     * arithmetic with four multiplications of up to 20 addends and a softmax has an error of less than 100 roundings of
+     * the sum of absolute addends, including the loss. If gradients cancel, as with one visible key, the roundings of
+     * the canceled terms remain.
      */
     static void check(
             String name, Tensor varied, Tensor gradient, DoubleSupplier loss, double lossSize, Random random) {
@@ -267,7 +268,8 @@ class MultiHeadGradientTest {
         Tensor pruned = TestTensors.zeros(DType.F32, 2, 9, 24);
         MultiHeadAttention smaller = layer.keepHeads(Arena.ofAuto(), 0, 2);
         smaller.forward(CPU, x, pruned);
-        // the output projection adds 24 or 12 products: their order differs, so up to 24 roundings of values around 1
+        // the output projection adds 24 or 12 products in different orders, so there are up to 24 roundings of values
+        // around 1
         assertArrayEquals(masked.toArray(), pruned.toArray(), 24 * 0x1p-23f);
         assertArrayEquals(masked.toArray(), recorded.toArray());
         assertEquals(smaller.parameterCount(), layer.parameterCount() - 2L * (3 * 6 * 24 + 3 * 6 + 2 * 6 + 24 * 6));
@@ -298,7 +300,7 @@ class MultiHeadGradientTest {
                         lost += upstream.get(b, i, d) * (y.get(b, i, d) - without.get(b, i, d));
                     }
                 }
-                // the output is linear in the mask: 60 differences of values around 1, each off by a few roundings
+                // the output is linear in the mask: 60 differences of values around 1, each with a few roundings
                 assertEquals(lost, gradient.get(b, h), 60 * 4 * 0x1p-24);
             }
         }
@@ -344,7 +346,7 @@ class MultiHeadGradientTest {
         assertThrows(IllegalStateException.class, () -> pass.backward(dy, zeros(x)));
     }
 
-    /** One step of a layer: its results, bit by bit. */
+    /** The results of one step of a layer. */
     private static final class Run {
         final float[] output;
         final float[] inputGradient;

@@ -21,7 +21,7 @@ import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Packed sequences of different lengths: the same bits as each sequence alone, in the layer and in blocks. */
+/** Packed sequences of different lengths have the same bits as each sequence alone, in the layer and in blocks. */
 class PackedLayerTest {
     private static final Compute CPU = Compute.serial();
     private static final PackedSequences LENGTHS = PackedSequences.ofLengths(3, 0, 70, 1);
@@ -71,7 +71,7 @@ class PackedLayerTest {
         }
     }
 
-    /** Offsets and key lengths of each sequence, in inference, recorded, and back. */
+    /** Each sequence has an offset and a key length, in inference, in recorded calls and in backward. */
     @Test
     void masksMayDifferBetweenSequences() {
         MultiHeadAttention layer = layer();
@@ -143,7 +143,7 @@ class PackedLayerTest {
         }
     }
 
-    /** Input gradients have the same bits; gradients of parameters are sums over all tokens in another order. */
+    /** Input gradients have the same bits. Gradients of parameters are sums over all tokens in another order. */
     @Test
     void gradientsAreThoseOfEachSequence() {
         MultiHeadAttention layer = layer();

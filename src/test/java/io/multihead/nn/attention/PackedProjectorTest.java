@@ -11,7 +11,7 @@ import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Which weights an inference packs, and when. */
+/** The weights that an inference packs, and the time when it packs them. */
 class PackedProjectorTest {
     private static final Compute CPU = Compute.serial();
     private static final MultiHeadConfig CONFIG = MultiHeadConfig.of(12, 3);
@@ -21,8 +21,8 @@ class PackedProjectorTest {
     private final Tensor media = TestTensors.random(random, 2, 7, 12);
 
     /**
-     * The fused matrix takes as much memory as the three projections by themselves, and cross-attention never reads it: a weight
-     * that changes after cross-attention is seen by the self-attention that comes first.
+     * The fused matrix takes as much memory as the three separate projections, and cross-attention never reads it.
+     * Therefore the first self-attention sees a weight that changed after cross-attention.
      */
     @Test
     void crossAttentionDoesNotPackTheFusedMatrix() {
@@ -39,7 +39,7 @@ class PackedProjectorTest {
         assertArrayEquals(expected, run(layer, MultiHeadInputs.of(x, media)));
     }
 
-    /** Three separate weights are joined to one matrix. */
+    /** Only self-attention joins three separate weights to one matrix. */
     @Test
     void separateWeightsAreJoinedBySelfAttentionAlone() {
         Map<String, Tensor> parameters = new LinkedHashMap<>();

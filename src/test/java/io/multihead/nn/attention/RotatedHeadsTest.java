@@ -22,7 +22,7 @@ import java.util.Random;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Layers whose heads of queries and keys are normalized and rotated: outputs, packed sequences, bits and refusals. */
+/** Layers with normalized and rotated heads of queries and keys: outputs, packed sequences, bits and refusals. */
 @Tag("lanes")
 class RotatedHeadsTest {
     private static final Compute CPU = Compute.serial();
@@ -58,7 +58,9 @@ class RotatedHeadsTest {
         }
     }
 
-    /** The test detects a missing part of the definition: without rotation, or without norms, the outputs differ. */
+    /**
+     * The comparison detects a missing part of the definition: without rotation or without norms, the outputs differ.
+     */
     @Test
     void eachStageCounts() {
         Tensor x = TestTensors.random(new Random(1), 1, 11, DIM);
@@ -86,7 +88,7 @@ class RotatedHeadsTest {
         }
     }
 
-    /** Each packed sequence begins at position 0; gradients equal the gradients of the separate sequences. */
+    /** Each packed sequence begins at position 0. Gradients equal the gradients of the separate sequences. */
     @Test
     void packedSequencesAreThoseByThemselves() {
         long[] ends = {0, 7, 7, 19};
@@ -135,7 +137,7 @@ class RotatedHeadsTest {
         Tensor masked = TestTensors.zeros(DType.F32, 1, 9, DIM);
         Tensor mask = Tensor.of(new float[] {1, 0, 1, 0}, 4);
         all.forward(CPU, MultiHeadInputs.of(x).withHeadMask(mask), MultiHeadOutputs.of(masked));
-        // 24 addends of at most 3, and as many zeros among them
+        // 24 addends of at most 3, mixed with zeros
         assertArrayEquals(masked.toArray(), y.toArray(), 24 * 3 * 0x1p-23f);
     }
 

@@ -21,14 +21,14 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** A sequence of layers computes large inputs slice by slice, with the same bits as the whole. */
+/** A sequence of layers computes large inputs slice by slice, with the same bits as for the whole input. */
 class SlicedSequenceTest {
     private static final int BATCH = 37;
     private static final int TOKENS = 130;
     private static final int DIM = 256;
     private static final Compute CPU = Compute.threads(2);
 
-    /** Wider than a slice, 2^20 elements, between all layers. */
+    /** The input. Between all layers, it has more elements than a slice, which has 2^20. */
     private final Tensor x = TestTensors.random(new Random(1), BATCH, TOKENS, DIM);
 
     private final TransformerBlock block = TransformerBlock.initialize(
@@ -65,7 +65,7 @@ class SlicedSequenceTest {
         assertArrayEquals(expected.toArray(), y.toArray());
     }
 
-    /** The input's leading axes can be seen as one, the output's cannot. */
+    /** The leading axes of the input can be merged into one axis. The leading axes of the output cannot. */
     @Test
     void outputsWithGapsBetweenSequencesHaveTheSameBits() {
         Sequence layers = Sequence.of("", List.of(Linear.initialize(Arena.ofAuto(), DIM, 300, 3), Gelu.erf()));

@@ -7,11 +7,14 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Random;
 
-/** Random parameters of a layer. In the layer's package, because only it knows their names and shapes. */
+/**
+ * Random parameters of a layer. This class is in the layer's package, because only this package knows their names and
+ * shapes.
+ */
 public final class TestParameters {
     private TestParameters() {}
 
-    /** Returns parameters of a useful size for every name that the configuration has. */
+    /** Returns a parameter with values of a useful size for every name of the configuration. */
     public static Map<String, Tensor> of(MultiHeadConfig config, Random random) {
         Map<String, Tensor> made = new LinkedHashMap<>();
         boolean fused = LayerParameters.fusable(config) && random.nextBoolean();

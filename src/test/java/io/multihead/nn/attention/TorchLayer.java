@@ -9,14 +9,17 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
 
-/** A layer that PyTorch trained. */
+/** Loads and runs a layer that PyTorch trained. */
 public class TorchLayer {
-    /** Reads a file of {@code safetensors.torch.save_file(layer.state_dict(), file)}. */
+    /** Reads a file that {@code safetensors.torch.save_file(layer.state_dict(), file)} wrote. */
     static MultiHeadAttention load(Arena arena, Path file, long embedDim, int heads) throws IOException {
         return MultiHeadAttention.of(MultiHeadConfig.of(embedDim, heads), Safetensors.map(arena, file)::find);
     }
 
-    /** As {@code layer(x, x, x, key_padding_mask=padding, is_causal=True)}; {@code [batch, tokens, features]}. */
+    /**
+     * Computes {@code layer(x, x, x, key_padding_mask=padding, is_causal=True)} for x of {@code [batch, tokens,
+     * features]}.
+     */
     static Tensor forward(Compute cpu, MultiHeadAttention layer, Tensor x, Tensor padding, Tensor weights) {
         Tensor output = Tensor.zeros(Arena.ofAuto(), DType.F32, x.shape().toArray());
         Mask mask = Mask.CAUSAL_TOP_LEFT.and(Mask.keyPadding(padding));

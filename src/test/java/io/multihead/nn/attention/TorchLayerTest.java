@@ -11,7 +11,7 @@ import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 
-/** The class of docs/layer-options.md, with a layer and its outputs by PyTorch. */
+/** The class of docs/layer-options.md is tested with a layer of PyTorch and its outputs. */
 class TorchLayerTest {
     @Test
     void aTrainedLayerHasTheOutputsOfPyTorch() throws IOException {
@@ -33,7 +33,7 @@ class TorchLayerTest {
                 Path.of("docs/layer-options.md"), Path.of("src/test/java/io/multihead/nn/attention/TorchLayer.java"));
     }
 
-    /** Within 1e-6 of the largest element, as all golden files are. */
+    /** The tolerance is 1e-6 of the largest element, as for all golden files. */
     private static void assertClose(Tensor expected, Tensor actual) {
         TestTensors.assertClose(cube(expected), cube(actual), 1e-6);
     }

@@ -51,7 +51,10 @@ class TransformerBlockTest {
         return names.stream().map(name -> DynamicTest.dynamicTest(name, () -> check(Golden.open(name))));
     }
 
-    /** A file that refuses names which it has not is told from one that lacks a parameter; with {@code find} the block is made. */
+    /**
+     * A method that throws for missing names differs from a file that lacks a parameter. With {@code find}, the block
+     * can be created.
+     */
     @Test
     void parametersThatMustNotExistAreAskedOfAFileByFind(@TempDir Path folder) throws IOException {
         TransformerBlock.Config config = TransformerBlock.Config.of(8, 2, 16);
@@ -68,7 +71,7 @@ class TransformerBlockTest {
         assertTrue(message.endsWith("expected null for a name without a tensor, as Safetensors.find returns"), message);
     }
 
-    /** The order in which PyTorch's constructor registers them, whatever the order of computation. */
+    /** Parameters have the order in which PyTorch's constructor registers them, for any order of computation. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void parametersHaveTheOrderOfPyTorch(boolean normFirst) {
@@ -83,7 +86,7 @@ class TransformerBlockTest {
         }
     }
 
-    /** Written first, the mask would change the input of later slices. */
+    /** The output would overwrite the mask, which later slices still read. */
     @Test
     void anOutputInTheMaskIsRefused() {
         Tensor memory = TestTensors.random(new Random(2), 2, 4, 8);
@@ -97,7 +100,7 @@ class TransformerBlockTest {
         TestTensors.assertSame(before, memory);
     }
 
-    /** No gradient of the layers behind attention is added either. */
+    /** Gradients of the layers after attention are not added either. */
     @Test
     void aGradientInTheMaskIsRefusedBeforeAnythingIsWritten() {
         Tensor memory = zeros(24, 8);
@@ -162,7 +165,7 @@ class TransformerBlockTest {
         gradients.forEach((name, gradient) -> close(file.tensor("expected.grad." + name), gradient));
     }
 
-    /** PyTorch's results in float64, to 1e-6 of the largest value. */
+    /** Compares with PyTorch's results in float64. The tolerance is 1e-6 of the largest value. */
     private static void close(Tensor expected, Tensor actual) {
         double[] wanted = Numbers.of(expected);
         double[] values = Numbers.of(actual);
@@ -217,8 +220,8 @@ class TransformerBlockTest {
         block.withHeadMask(mask).forward(CPU, x, masked);
         Tensor pruned = zeros(2, 5, 12);
         block.keepHeads(Arena.ofAuto(), 1, 2).forward(CPU, x, pruned);
-        // sums of 12 products instead of 8, then two normalizations and the network: some dozens of roundings of values
-        // of 3
+        // sums of 12 products instead of 8, then two normalizations and the network: a few dozen roundings of values of
+        // 3
         assertArrayEquals(masked.toArray(), pruned.toArray(), 64 * 3 * 0x1p-24f);
     }
 
@@ -241,8 +244,9 @@ class TransformerBlockTest {
     }
 
     /**
-     * Along random directions, by fourth-order differences of the layer itself in f32 with h = 2^-5: the loss of about 100 addends is off
-     * by less than 100 roundings, so the quotient by 100 u / h, and truncation by h^4 times a fifth derivative below 50.
+     * Gradients along random directions are compared with fourth-order differences of the layer itself in f32 with h =
+     * 2^-5. The loss of about 100 addends has an error of less than 100 roundings, so the quotient has an error of 100
+     * u / h. The truncation error is h^4 times a fifth derivative below 50.
      */
     @Test
     void gatedGradientsEqualDifferences() {
@@ -283,7 +287,10 @@ class TransformerBlockTest {
         alongARandomDirection("x", x, dx, () -> loss(block, MultiHeadInputs.of(x), dy), random);
     }
 
-    /** Behind attention and the feed-forward network, as in a block: only the residual connections are left. */
+    /**
+     * Dropout follows attention and the feed-forward network, as in a block. With probability 1, only the residual
+     * connections remain.
+     */
     @Test
     void gatedDropoutOfOneLeavesTheInput() {
         GatedCrossAttention.Config all =

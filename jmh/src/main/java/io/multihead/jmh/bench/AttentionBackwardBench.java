@@ -62,7 +62,7 @@ public class AttentionBackwardBench extends ThreadedComparison {
         for (int i = 0; i < 3; i++) {
             FloatBuffer actual = Data.zeros(expected[i].capacity());
             Torch.read(leaves[i].grad(), actual);
-            // two f32 backwards through the same scores: some tens of roundings
+            // two f32 backward passes through the same scores: some tens of roundings
             Data.requireClose(impl, expected[i], actual, 4e-6);
         }
         return made;

@@ -17,12 +17,15 @@ import java.nio.IntBuffer;
 import java.util.Locale;
 import org.openjdk.jmh.annotations.Param;
 
-/** One new token with 32 query heads of 128 over the keys of a cache; the peers have their keys and values in their own layout. */
+/**
+ * One new token with 32 query heads of 128 elements attends to the keys of a cache. Each peer stores keys and values in
+ * its layout.
+ */
 public class AttentionDecodeBench extends ThreadedComparison {
     private static final int HEADS = 32;
     private static final int DIM = 128;
 
-    /** This library with an f32 cache, with a paged one and with narrow ones; two shapes of Java loops; native peers. */
+    /** This library with an f32 cache, a paged cache and narrow caches, two forms of Java loops, and native peers. */
     @Param({"multihead", "paged", "bf16", "f16", "i8", "i8blocks", "scalar", "reducelanes", "onnxruntime", "pytorch"})
     public String impl;
 
@@ -40,7 +43,7 @@ public class AttentionDecodeBench extends ThreadedComparison {
                     case "i8", "i8blocks" -> Byte.BYTES;
                     default -> Float.BYTES;
                 };
-        // each key and value is read once, however many query heads share them
+        // each key and value is read once for all query heads that share it
         return Work.bytes(2.0 * keys * keyValueHeads * DIM * elementSize);
     }
 
@@ -49,9 +52,10 @@ public class AttentionDecodeBench extends ThreadedComparison {
         FloatBuffer q = Data.gaussian(HEADS * DIM, 1);
         FloatBuffer k = Data.gaussian(keyValueHeads * keys * DIM, 2);
         FloatBuffer v = Data.gaussian(keyValueHeads * keys * DIM, 3);
-        // narrow keys move scores by their own rounding: 2^-8 for bf16 and about that for i8, times scores of about 4
+        // the rounding of narrow keys changes scores of about 4 by 2^-8 for bf16 and by about 2^-8 for i8
         boolean narrow = impl.equals("bf16") || impl.startsWith("i8");
-        // the average of 32768 values of up to 4 is 0.05: roundings of the values are 100 times as large relative to it
+        // the average of 32768 values of up to 4 is 0.05, and roundings of the values are 100 times larger relative to
+        // it
         double tolerance = narrow ? 0.06 : impl.equals("f16") ? 6e-3 : 2e-5;
         compare(impl, HEADS * DIM, out -> plain(q, k, v, out), out -> make(q, k, v, out), tolerance);
     }
@@ -98,7 +102,10 @@ public class AttentionDecodeBench extends ThreadedComparison {
                 AttentionOptions.CAUSAL);
     }
 
-    /** The cache's last token is passed as the new one, so that all attend to the same keys; past and present share memory. */
+    /**
+     * The last token of the cache is passed as the new token, so that all impls attend to the same keys. Past and
+     * present share memory.
+     */
     private Runnable onnx(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) throws Exception {
         FloatBuffer key = Data.zeros(keyValueHeads * DIM);
         FloatBuffer value = Data.zeros(keyValueHeads * DIM);
@@ -127,7 +134,7 @@ public class AttentionDecodeBench extends ThreadedComparison {
 
     private Runnable torch(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) {
         Torch.attentionThreads(threads);
-        // heads of a group as queries of one head: its own method for shared heads takes a second and more
+        // heads of a group are queries of one head, since PyTorch's method for shared heads takes a second and more
         org.bytedeco.pytorch.Tensor query = Torch.copy(q, 1, keyValueHeads, HEADS / keyValueHeads, DIM);
         org.bytedeco.pytorch.Tensor key = Torch.copy(k, 1, keyValueHeads, keys, DIM);
         org.bytedeco.pytorch.Tensor value = Torch.copy(v, 1, keyValueHeads, keys, DIM);

@@ -14,12 +14,12 @@ import java.nio.IntBuffer;
 import java.util.Arrays;
 import org.openjdk.jmh.annotations.Param;
 
-/** Self-attention, every tensor {@code (batch, tokens, heads, dim)} in native memory, as the peers require. */
+/** Self-attention with tensors {@code (batch, tokens, heads, dim)} in native memory, as the peers require. */
 public class AttentionForwardBench extends ThreadedComparison {
     @Param({"multihead", "materializing", "scalar", "reducelanes", "onnxruntime", "onnxgqa", "openblas", "pytorch"})
     public String impl;
 
-    /** Batch, heads, tokens, headDim. */
+    /** The sizes: batch, heads, tokens, headDim. */
     @Param({"1x8x512x64", "1x8x2048x64", "1x8x4096x64", "1x32x1024x128"})
     public String shape;
 
@@ -44,7 +44,8 @@ public class AttentionForwardBench extends ThreadedComparison {
         FloatBuffer q = Data.gaussian(length, 1);
         FloatBuffer k = Data.gaussian(length, 2);
         FloatBuffer v = Data.gaussian(length, 3);
-        // 4096 keys in one chain: roundings of 2^-24 each, of which random signs leave about the square root
+        // 4096 keys in one chain have roundings of 2^-24 each; with random signs, their sum is about the square root of
+        // their number
         compare(impl, length, out -> ours(q, k, v, out), out -> make(q, k, v, out), 1e-5);
     }
 
@@ -56,7 +57,7 @@ public class AttentionForwardBench extends ThreadedComparison {
         dim = sizes[3];
     }
 
-    /** Makes the call of the impl; PyTorch's writes its result when it is made, the others when they run. */
+    /** Returns the call of the impl. PyTorch's call writes its result here, and the other calls when they run. */
     Runnable make(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) throws Exception {
         long[] flat = {batch, tokens, (long) heads * dim};
         return switch (impl) {
@@ -76,12 +77,14 @@ public class AttentionForwardBench extends ThreadedComparison {
             case "onnxgqa" -> grouped(q, k, v, out, flat);
             case "pytorch" -> torch(q, k, v, out);
             case "reducelanes" -> java(threads).on(q, k, v, out);
-            case "scalar" -> java(1).on(q, k, v, out); // a service's loops know no threads
+            case "scalar" -> java(1).on(q, k, v, out); // the loops of a service use one thread
             default -> throw unknown(impl);
         };
     }
 
-    /** Its keys and values go into a cache, which it cannot do without, as at the first call of an engine. */
+    /**
+     * Grouped-query attention of ONNX Runtime requires a cache for keys and values, as at the first call of an engine.
+     */
     private Runnable grouped(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out, long[] flat)
             throws Exception {
         if (!causal) {

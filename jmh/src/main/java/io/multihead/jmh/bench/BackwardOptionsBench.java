@@ -15,13 +15,18 @@ import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import org.openjdk.jmh.annotations.Param;
 
-/** The cost of score options, and the gain of a window, in the backward of causal self-attention {@code [1, 8, 2048, 64]}. */
+/**
+ * The cost of score options, and the gain of a window, in backward of causal self-attention {@code [1, 8, 2048, 64]}.
+ */
 public class BackwardOptionsBench extends Comparison {
     private static final int HEADS = 8;
     private static final int TOKENS = 2048;
     private static final int DIM = 64;
 
-    /** None; a window of 256 tokens; blocks of 128, half of them kept; soft-cap; linear biases; sinks and their gradient. */
+    /**
+     * No option, a window of 256 tokens, blocks of 128 tokens of which half are kept, soft-cap, linear biases, or sinks
+     * and their gradient.
+     */
     @Param({"plain", "window", "blocks", "softcap", "alibi", "sinks"})
     public String impl;
 
@@ -56,7 +61,7 @@ public class BackwardOptionsBench extends Comparison {
         };
     }
 
-    /** Blocks on the diagonal and every second one next to it, so that each query sees a key. */
+    /** Returns blocks on the diagonal and every second other block, so that each query sees a key. */
     private static Tensor everySecondBlock() {
         int blocks = TOKENS / 128;
         boolean[] kept = new boolean[blocks * blocks];

@@ -9,9 +9,10 @@ import java.util.Arrays;
 import org.openjdk.jmh.annotations.Param;
 
 /**
- * The first token of turn 10 of a chat of 4,000 tokens, each turn of which has 400. {@code multihead} gives the whole chat to a new session, which
- * starts from the pages that the one of turn 9 has left. {@code held} is the control: a session that holds the turns before gets the new one alone.
- * {@code alone} computes the new turn without the turns before, and {@code whole} the whole chat.
+ * The first token of turn 10 of a chat of 4,000 tokens with 400 tokens per turn. {@code multihead} passes the whole
+ * chat to a new session, which starts from the pages of the session of turn 9. {@code held} is the control: a session
+ * that holds the earlier turns gets only the new turn. {@code alone} computes the new turn without the earlier turns,
+ * and {@code whole} computes the whole chat.
  */
 public class ChatTurnBench extends ModelComparison {
     private static final int TOKENS = 4000;

@@ -17,7 +17,7 @@ import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.TearDown;
 
-/** How every impl of a benchmark is timed, and the call that is timed. */
+/** The settings with which every impl of a benchmark is timed, and the timed call. */
 public abstract class Comparison extends Timed {
     /** Threads and scratch of this library. */
     Compute cpu;
@@ -37,25 +37,25 @@ public abstract class Comparison extends Timed {
         open();
     }
 
-    /** Makes the call, for which the threads have been started. */
+    /** Creates the call. The threads have already been started. */
     abstract void open() throws Exception;
 
     int threads() {
         return 1;
     }
 
-    /** Makes the call and runs it once, so that its result can be compared. */
+    /** Creates the call and runs it once, so that its result can be compared. */
     final void load(String impl, Peer.Maker maker) {
         call = Peer.load(impl, maker);
         call.run();
     }
 
-    /** A call by the memory that it writes to. */
+    /** Creates a call that writes to given memory. */
     interface Writer {
         Runnable into(FloatBuffer output) throws Exception;
     }
 
-    /** Makes the call of the impl, whose {@code length} numbers must equal another call's. */
+    /** Creates the call of the impl. Its {@code length} numbers must equal the numbers of another call. */
     final void compare(String impl, int length, Writer another, Writer own, double tolerance) throws Exception {
         FloatBuffer expected = Data.zeros(length);
         FloatBuffer actual = Data.zeros(length);
@@ -72,7 +72,7 @@ public abstract class Comparison extends Timed {
         return Peer.absent(impl, reason);
     }
 
-    /** Returns an object that is closed with this benchmark, before objects that were kept earlier. */
+    /** Returns the object, which is closed with this benchmark, before objects that were kept earlier. */
     final <T extends AutoCloseable> T kept(T closeable) {
         kept.add(closeable);
         return closeable;
@@ -92,7 +92,7 @@ public abstract class Comparison extends Timed {
         return folder;
     }
 
-    /** Returns the least that one call has to do with the parameters of this object, which need not be set up. */
+    /** Returns the minimum work of one call with the parameters of this object, which need not be set up. */
     public Work work() {
         return Work.UNKNOWN;
     }
@@ -100,8 +100,8 @@ public abstract class Comparison extends Timed {
     /**
      * Returns the work of a benchmark.
      *
-     * @param benchmark name of its class; the work of one that is no comparison, or does not exist here, is unknown
-     * @param parameters values of its parameters; parameters that it does not have are ignored
+     * @param benchmark name of its class. The work is unknown if the class does not exist here or is not a comparison.
+     * @param parameters values of its parameters. Unknown parameters are ignored.
      */
     public static Work work(String benchmark, Map<String, String> parameters) {
         try {

@@ -5,7 +5,10 @@ import io.multihead.jmh.data.Data;
 import java.nio.FloatBuffer;
 import org.openjdk.jmh.annotations.Param;
 
-/** A causal convolution of three taps over 256 channels, token after token, in one thread, compared with the same sums as scalar loops. */
+/**
+ * A causal convolution of three taps over 256 channels, token by token, in one thread, is compared with the same sums
+ * in scalar loops.
+ */
 public class ConvolutionBench extends Comparison {
     private static final int CHANNELS = 256;
     private static final int TAPS = 3;
@@ -32,7 +35,7 @@ public class ConvolutionBench extends Comparison {
         scalar(expected);
         float[] buffer = new float[expected.length];
         load(impl, () -> make(buffer));
-        // three terms of at most 30, in the same order, with a rounding of products
+        // three terms of at most 30, in the same order, with rounded products
         Data.requireClose(impl, FloatBuffer.wrap(expected), FloatBuffer.wrap(buffer), 1e-5);
     }
 

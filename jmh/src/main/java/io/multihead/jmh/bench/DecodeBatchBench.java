@@ -20,7 +20,9 @@ public class DecodeBatchBench extends ThreadedComparison {
     private static final int DIM = 128;
     private static final int SEQUENCES = 16;
 
-    /** 16 sequences of 1 to 4096 keys; one of 32768 keys with a window of 1024; one of 1024 keys. */
+    /**
+     * 16 sequences of 1 to 4096 keys, one sequence of 32768 keys with a window of 1024, or one sequence of 1024 keys.
+     */
     @Param({"batch16", "window1024", "keys1024"})
     public String impl;
 

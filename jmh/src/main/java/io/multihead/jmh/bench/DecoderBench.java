@@ -13,10 +13,11 @@ import java.util.List;
 import org.openjdk.jmh.annotations.Param;
 
 /**
- * One decode step of a language model with random weights, from the token before to the next one's id: products, attention over {@code depth}
- * tokens in an f16 cache, and the choice of the largest logit. {@code multihead-batch8} is a step of eight sessions,
- * {@code multihead-8bit} one with inputs of 4-bit weights in 8 bits. llama.cpp's sequence grows by a token a call, ours has the same depth in
- * all of them. {@code QWEN3_30B_A3B} has experts, and takes ten gigabytes in Q8_0.
+ * One decode step of a language model with random weights, from the previous token to the next id: products, attention
+ * over {@code depth} tokens in an f16 cache, and the choice of the largest logit. {@code multihead-batch8} is a step of
+ * eight sessions, and {@code multihead-8bit} is a step in which 4-bit weights have 8-bit inputs. The sequence of
+ * llama.cpp grows by one token per call. The sequence of this library has the same depth in all calls.
+ * {@code QWEN3_30B_A3B} has experts, and takes ten gigabytes in Q8_0.
  */
 public class DecoderBench extends ModelComparison {
     private static final int MOST_STEPS = 4096;

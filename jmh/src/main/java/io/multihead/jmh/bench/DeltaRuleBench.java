@@ -2,7 +2,10 @@ package io.multihead.jmh.bench;
 
 import io.multihead.internal.kernel.DeltaRule;
 
-/** The gated delta rule of 32 columns of a head of 128 elements, in one thread, compared with the same steps as scalar loops. */
+/**
+ * The gated delta rule of 32 columns of a head of 128 elements, in one thread, is compared with the same steps in
+ * scalar loops.
+ */
 public class DeltaRuleBench extends RecurrenceComparison {
     @Override
     public Work work() {

@@ -19,22 +19,26 @@ import java.util.concurrent.Executors;
 import org.openjdk.jmh.annotations.Param;
 
 /**
- * Vectors of texts by all-MiniLM-L6-v2, end to end. All impls but {@code multiheadids} tokenize, all but {@code langchain4j} with the same
- * tokenizer, so that only the encoders differ. Reports have no ratio of {@code multiheadids}, which does less, nor of {@code onnxint8},
- * which has another model.
+ * Vectors of texts by all-MiniLM-L6-v2, end to end. All impls except {@code multiheadids} tokenize. All except
+ * {@code langchain4j} use the same tokenizer, so that only the encoders differ. Reports have no ratio of
+ * {@code multiheadids}, which does less work, and of {@code onnxint8}, which has another model.
  */
 public class EmbeddingsBench extends MiniLmComparison {
     private static final String INT8_MODEL = "/all-minilm-l6-v2-q.onnx";
     /**
-     * {@code multiheadids} begins with token ids. {@code onnxpadded} runs one batch with padding to the longest text, {@code onnxsingle}
-     * text after text. {@code langchain4j} is langchain4j's class, which does that too, with its own tokenizer, and whose ONNX Runtime uses
-     * a thread for each processor, even if the process may run on fewer. {@code onnxint8} is the int8 model in a padded batch: set-up
-     * prints the cosines between its vectors and the f32 model's. They depend on the other texts of the batch.
+     * {@code multiheadids} begins with token ids. {@code onnxpadded} runs one batch with padding to the longest text,
+     * {@code onnxsingle} runs text by text. {@code langchain4j} is langchain4j's class, which also runs text by text,
+     * with another tokenizer. Its ONNX Runtime uses a thread for each processor, even if the process may use fewer
+     * processors. {@code onnxint8} is the int8 model in a padded batch. Set-up prints the cosines between its vectors
+     * and the vectors of the f32 model. These cosines depend on the other texts of the batch.
      */
     @Param({"multihead", "multiheadids", "onnxpadded", "onnxsingle", "langchain4j", "onnxint8"})
     public String impl;
 
-    /** Texts and tokens of each, {@code [CLS]} and {@code [SEP]} included; ragged are 8 to 128. */
+    /**
+     * The number of texts and the tokens of each text, including {@code [CLS]} and {@code [SEP]}. Ragged texts have 8
+     * to 128 tokens.
+     */
     @Param({"1x16", "1x64", "1x128", "1x512", "32x128", "32xragged"})
     public String texts;
 
@@ -54,7 +58,7 @@ public class EmbeddingsBench extends MiniLmComparison {
         if (impl.equals("onnxint8")) {
             requireCosines(expected, out);
         } else {
-            // the sums of two f32 encoders, rounded in another order: 3e-7 for elements of vectors of length 1
+            // the sums of two f32 encoders round in different orders: 3e-7 for elements of vectors of length 1
             Data.requireClose(impl, expected, out, 1e-5);
         }
     }
@@ -94,7 +98,7 @@ public class EmbeddingsBench extends MiniLmComparison {
         };
     }
 
-    /** Prints the range of the cosines, and fails for another model: all are above 0.9. */
+    /** Prints the range of the cosines, and fails for another model, since all cosines are above 0.9. */
     private void requireCosines(FloatBuffer expected, FloatBuffer actual) {
         int dim = encoder.dimension();
         DoubleSummaryStatistics cosines = new DoubleSummaryStatistics();

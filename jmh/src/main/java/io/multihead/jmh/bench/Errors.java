@@ -22,9 +22,9 @@ import org.bytedeco.openblas.global.openblas;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Prints the errors of attention by this library and its peers, as tables: the same inputs for all, on one thread, and the
- * specification in {@code double} as the exact result. An error is counted in units, the bounds of {@link Tolerance}, which know
- * the condition of each output.
+ * Prints tables of the errors of attention in this library and its peers, with the same inputs, on one thread. The
+ * specification in {@code double} is the exact result. The unit of an error is the bound of {@link Tolerance}, which
+ * depends on the condition of each output.
  */
 public final class Errors {
     private static final Map<String, String> NAMES = new LinkedHashMap<>();
@@ -40,10 +40,10 @@ public final class Errors {
 
     private Errors() {}
 
-    /** Errors of all outputs of a call, in units. */
+    /** The errors of all outputs of a call, in units of their bounds. */
     private record Deviation(double largest, double rootMeanSquare) {}
 
-    /** Inputs of a call: the factor of standard normal queries, and the mean of values of variance 1. */
+    /** The inputs of a call: the factor of standard normal queries, and the mean of values with variance 1. */
     private record Inputs(String shape, boolean causal, int queryFactor, int valueMean) {
         String describe() {
             return shape.replace("x", ", ")
@@ -53,7 +53,7 @@ public final class Errors {
         }
     }
 
-    /** Prints everything to standard output; takes no arguments. */
+    /** Prints all tables to standard output. Arguments are ignored. */
     public static void main(String[] arguments) throws Exception {
         System.out.println(Machine.description() + ", JDK " + Runtime.version());
         System.out.println(String.join(", ", List.of(jar(OrtEnvironment.class), jar(torch.class), jar(openblas.class)))
@@ -82,7 +82,10 @@ public final class Errors {
                 List.of("peer", "largest error", "cases in which Multihead's is larger", "root mean square"), ratios));
     }
 
-    /** Returns a row of a peer, of the errors of all cases by impl, ours first. */
+    /**
+     * Returns the row of a peer. {@code errors} has the errors of all cases by impl, with this library as the first
+     * one.
+     */
     private static List<String> ratios(String name, List<List<Deviation>> errors, int peer) {
         double[] largest = errors.stream()
                 .mapToDouble(row -> row.getFirst().largest / row.get(peer).largest)

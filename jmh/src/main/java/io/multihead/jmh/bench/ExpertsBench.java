@@ -17,8 +17,8 @@ import java.util.List;
 import org.openjdk.jmh.annotations.Param;
 
 /**
- * A layer of experts of the sizes of Qwen3-30B-A3B. {@code loops} computes each row as a separate call: no weights are read for several
- * rows.
+ * A layer of experts with the sizes of Qwen3-30B-A3B. {@code loops} computes each row in a separate call, so that no
+ * weights are read for several rows.
  */
 public class ExpertsBench extends ThreadedComparison {
     private static final int DIM = 2048;

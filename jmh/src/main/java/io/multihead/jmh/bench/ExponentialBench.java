@@ -8,7 +8,10 @@ import jdk.incubator.vector.VectorOperators;
 import jdk.incubator.vector.VectorSpecies;
 import org.openjdk.jmh.annotations.Param;
 
-/** The exponential inside the softmax: of a million scores in rows of 256, which stay in L1, and their sum. */
+/**
+ * The exponential in the softmax: the exponentials of a million scores and their sum, in rows of 256, which remain in
+ * L1.
+ */
 public class ExponentialBench extends Comparison {
     private static final VectorSpecies<Float> SPECIES = FloatVector.SPECIES_PREFERRED;
     private static final int COLUMNS = 256;
@@ -32,7 +35,7 @@ public class ExponentialBench extends Comparison {
             expected.put(i, (float) Math.exp(scores[i]));
         }
         load(impl, this::make);
-        // an ulp of ours, one of theirs, and the rounding of the expected value
+        // one ulp of each implementation, and the rounding of the expected value
         Data.requireClose(impl, expected, FloatBuffer.wrap(row), 4e-7);
     }
 
@@ -45,7 +48,7 @@ public class ExponentialBench extends Comparison {
         };
     }
 
-    /** Each row starts from the scores again, which takes the same time for all. */
+    /** Each row starts with a copy of the scores, which takes the same time for all impls. */
     private void repeat(Runnable exponential) {
         for (int i = 0; i < ROWS; i++) {
             System.arraycopy(scores, 0, row, 0, COLUMNS);

@@ -9,7 +9,10 @@ import io.multihead.tensor.Tensor;
 import java.nio.FloatBuffer;
 import org.openjdk.jmh.annotations.Param;
 
-/** A few rows times a square matrix that is not packed, in both orders, compared with packed weights and plain loops. */
+/**
+ * A few rows times a square matrix that is not packed, in both orders, are compared with packed weights and plain
+ * loops.
+ */
 public class FewRowsBench extends Comparison {
     @Param({"multihead", "packed", "scalar"})
     public String impl;
@@ -43,7 +46,7 @@ public class FewRowsBench extends Comparison {
         FloatBuffer weight = Data.gaussian(features * features, 2);
         Tensor matrix = view(weight, features);
         PackedWeights packed = PackedWeights.ofInputRows(transposed ? matrix.permute(1, 0) : matrix);
-        // n roundings of 2^-24 each, of which random signs leave about the square root
+        // n roundings of 2^-24 each; with random signs, their sum is about the square root of n
         compare(impl, rows * features, y -> packed(x, packed, y), y -> make(x, weight, y, packed), 1e-5);
     }
 

@@ -32,8 +32,9 @@ import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * A step of fine-tuning all-MiniLM-L6-v2, with norms as in PyTorch's blocks, on 32 pairs of texts of 64 tokens: both passes, the loss of
- * multiple negatives, all gradients except the tables', and AdamW. PyTorch begins behind the tables, with all texts as one batch.
+ * A step of fine-tuning all-MiniLM-L6-v2, with norms as in PyTorch's blocks, on 32 pairs of texts of 64 tokens: both
+ * passes, the loss of multiple negatives, all gradients except the gradients of the tables, and AdamW. PyTorch begins
+ * after the tables, with all texts as one batch.
  */
 @Warmup(iterations = 5, time = 2)
 public class FinetuneBench extends MiniLmComparison {
@@ -129,11 +130,11 @@ public class FinetuneBench extends MiniLmComparison {
         FloatBuffer actual = Data.zeros(2 * PAIRS * DIM);
         Torch.read(vectors, actual);
         FloatBuffer expected = Data.zeros(2 * PAIRS * DIM).put(own.toArray()).flip();
-        // six blocks of f32 arithmetic, each some tens of roundings
+        // six blocks of f32 arithmetic, each with some tens of roundings
         Data.requireClose(impl, expected, actual, 2e-5);
     }
 
-    /** Returns the sums of the rows of the tables, normalized, which the blocks read. */
+    /** Returns the normalized sums of the rows of the tables, which are the input of the blocks. */
     private FloatBuffer states(BertLayers encoder, int[] ids) {
         Map<String, Tensor> tables = Gradients.under("embeddings.", encoder.parameters());
         float[] words = tables.get("word_embeddings.weight").toArray();

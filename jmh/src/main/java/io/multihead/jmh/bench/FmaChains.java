@@ -4,19 +4,20 @@ import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorSpecies;
 
 /**
- * Fused multiply-adds in twelve independent chains, all operands in registers. A core is busy with as many chains as its units times their
- * latency, 8 to 10 on recent ones; two more hide the loop's own cost, and more than twelve leave too few of 16 registers.
+ * Fused multiply-adds in twelve independent chains, all operands in registers. A core needs as many chains as its units
+ * times their latency, which is 8 to 10 on recent cores. Two more chains hide the cost of the loop, and more than
+ * twelve leave too few of 16 registers.
  *
- * <p>Chains are {@code a = x * y + a}, whose sum is the register that the instruction overwrites. {@code a = a * x + y}
- * overwrites {@code y}, which C2 then copies before every step.
+ * <p>Chains are {@code a = x * y + a}, in which the sum is the register that the instruction overwrites. {@code a = a *
+ * x + y} overwrites {@code y}, which C2 then copies before every step.
  */
 final class FmaChains {
-    /** Vectors multiplied and added by a call. */
+    /** The number of vectors that a call multiplies and adds. */
     static final int VECTORS = 9_600_000;
 
     private static final VectorSpecies<Float> SPECIES = FloatVector.SPECIES_PREFERRED;
 
-    /** Read from memory once a call, so that no product is a constant. */
+    /** Factors that a call reads from memory, so that no product is a constant. */
     private static final float[] FACTORS = {0.5f, 1e-3f};
 
     private FmaChains() {}
@@ -24,7 +25,7 @@ final class FmaChains {
     static float run() {
         FloatVector x = FloatVector.broadcast(SPECIES, FACTORS[0]);
         FloatVector y = FloatVector.broadcast(SPECIES, FACTORS[1]);
-        // chains begin with different values, so that no compiler can make one of two
+        // chains begin with different values, so that no compiler can merge two of them
         FloatVector a0 = FloatVector.zero(SPECIES);
         FloatVector a1 = a0.add(1f), a2 = a0.add(2f), a3 = a0.add(3f), a4 = a0.add(4f), a5 = a0.add(5f);
         FloatVector a6 = a0.add(6f), a7 = a0.add(7f), a8 = a0.add(8f), a9 = a0.add(9f);

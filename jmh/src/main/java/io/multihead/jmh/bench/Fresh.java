@@ -15,8 +15,9 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * Runs {@link FreshCall} or {@link FreshEmbedding} in new JVMs, without and with an AOT cache, or {@link TuneCall} with blocks for other
- * caches, and prints a table of each kind. The kinds take turns. The packed file of an encoder is written next to the cache.
+ * Runs {@link FreshCall} or {@link FreshEmbedding} in new JVMs, without and with an AOT cache, or {@link TuneCall} with
+ * blocks for other caches, and prints a table of each kind. The kinds alternate. The packed file of an encoder is
+ * written next to the cache.
  */
 public final class Fresh {
     /** The figures that a JVM reports, each with the unit of the table. */
@@ -34,8 +35,8 @@ public final class Fresh {
     private Fresh() {}
 
     /**
-     * Runs all of it; the arguments are the number of JVMs of each kind, the jars to run them from, the path of the new cache file, and
-     * {@code embeddings}, {@code layer} or {@code tune} for those instead of attention.
+     * Runs all JVMs. The arguments are the number of JVMs of each kind, the jars on the class path, the path of the new
+     * cache file, and optionally {@code embeddings}, {@code layer} or {@code tune} instead of attention.
      */
     public static void main(String[] arguments) throws IOException, InterruptedException {
         int jvms = Integer.parseInt(arguments[0]);

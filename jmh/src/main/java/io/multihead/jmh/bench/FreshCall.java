@@ -16,18 +16,19 @@ import java.util.Locale;
 import jdk.incubator.vector.FloatVector;
 
 /**
- * One JVM from its first call on: how soon attention {@code [1, 8, 512, 64]}, or a layer of a small encoder, runs at nine tenths of its
- * steady speed, and the steady speeds of this call, of a product of 1024 and, as a control, of fused multiply-adds alone.
+ * Measures one JVM from its first call on: the time until attention {@code [1, 8, 512, 64]}, or a layer of a small
+ * encoder, runs at nine tenths of its steady speed, and the steady speeds of this call, of a product of size 1024 and,
+ * as a control, of fused multiply-adds alone.
  */
 public final class FreshCall {
     private static final double SECONDS = 6;
-    /** Features, heads and tokens of the layer, which packs its weights in its first call. */
+    /** The features of the layer, which packs its weights in its first call. */
     private static final int FEATURES = 384;
 
     private static final int HEADS = 12;
     private static final int TOKENS = 16;
 
-    /** Calls whose median must have the speed, so that one lucky call does not count. */
+    /** The number of calls whose median must have the speed, so that one fast call is not enough. */
     private static final int WINDOW = 9;
 
     /** The timed call, and its floating-point operations. */
@@ -35,7 +36,7 @@ public final class FreshCall {
 
     private FreshCall() {}
 
-    /** Prints {@link Fresh#COLUMNS} numbers; the argument is {@code attention} or {@code layer}. */
+    /** Prints the numbers of {@link Fresh#COLUMNS}. The argument is {@code attention} or {@code layer}. */
     public static void main(String[] arguments) {
         Tensor a = Data.normal(5, 1, 1024, 1024);
         Tensor c = Data.normal(6, 1, 1024, 1024);
@@ -79,7 +80,7 @@ public final class FreshCall {
                 () -> layer.forward(cpu, x, y), projections + Work.attention(HEADS, TOKENS, FEATURES / HEADS, false));
     }
 
-    /** The first call from which on a window of calls has the speed. */
+    /** Returns the first call of the first window of calls that has the speed. */
     private static int firstAt(List<Double> calls, double time) {
         int first = 0;
         while (median(calls.subList(first, first + WINDOW)) > time) {
@@ -101,7 +102,7 @@ public final class FreshCall {
         return calls;
     }
 
-    /** Returns the median of the last half, third or so of the calls, at least one. */
+    /** Returns the median of the last {@code 1 / parts} of the calls, at least one call. */
     private static double steady(List<Double> calls, int parts) {
         return median(calls.subList(calls.size() - Math.ceilDiv(calls.size(), parts), calls.size()));
     }

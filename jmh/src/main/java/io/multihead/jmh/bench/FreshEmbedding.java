@@ -12,9 +12,9 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * The time of a JVM to its first embedding by MiniLM, from the start of its process, and the peak of its resident memory then and after a
- * batch of 32 texts of 8 to 126 tokens: this library's class for langchain4j's interface, or langchain4j's own, each on as many threads as
- * there are processors.
+ * Measures the time from the start of a process to its first embedding by MiniLM, and the peak of its resident memory
+ * at that time and after a batch of 32 texts of 8 to 126 tokens. The class is this library's implementation of
+ * langchain4j's interface, or langchain4j's implementation, on one thread per processor.
  */
 public final class FreshEmbedding {
     /** The figures that a JVM reports, each with the unit of the table. */
@@ -23,11 +23,11 @@ public final class FreshEmbedding {
     private FreshEmbedding() {}
 
     /**
-     * Prints {@link #COLUMNS} numbers; the arguments are {@code langchain4j}, {@code multihead} or a packed file of ours, and the time at which
-     * the process was started, in milliseconds.
+     * Prints the numbers of {@link #COLUMNS}. The arguments are {@code langchain4j}, {@code multihead} or a packed file
+     * of this library, and the start time of the process in milliseconds.
      */
     public static void main(String[] arguments) throws IOException {
-        // the system's own start of a process is counted from a boot time in whole seconds
+        // the start time that the system reports is relative to a boot time in whole seconds
         long started = Long.parseLong(arguments[1]);
         EmbeddingModel model =
                 arguments[0].equals("langchain4j") ? new AllMiniLmL6V2EmbeddingModel() : ours(arguments[0]);
@@ -36,7 +36,7 @@ public final class FreshEmbedding {
         double then = peak();
         int vectors = model.embedAll(texts()).content().size();
         System.out.printf(Locale.ROOT, "%.3f %.1f %.1f%n", seconds, then, peak());
-        // langchain4j's threads wait for more
+        // the threads of langchain4j do not end
         System.exit(first.length == 384 && vectors == 32 ? 0 : 1);
     }
 

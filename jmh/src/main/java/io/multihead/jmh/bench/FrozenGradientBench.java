@@ -12,7 +12,10 @@ import java.lang.foreign.Arena;
 import java.nio.FloatBuffer;
 import org.openjdk.jmh.annotations.Param;
 
-/** The gradient of the input of a frozen layer: rows times the transpose of packed weights; {@code tensor} and PyTorch have them in f32. */
+/**
+ * The gradient of the input of a frozen layer: rows times the transpose of packed weights. {@code tensor} and PyTorch
+ * have the weights in f32.
+ */
 public class FrozenGradientBench extends ThreadedComparison {
     @Param({"multihead", "tensor", "pytorch"})
     public String impl;

@@ -23,8 +23,8 @@ import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
 
 /**
- * A schema of 50 properties: compiling it, and the masks of a text of 200 tokens, for a vocabulary of 151,936 tokens. The masks of one token
- * are a 200th of it.
+ * The compilation of a schema of 50 properties, and the masks of a text of 200 tokens, for a vocabulary of 151,936
+ * tokens. The mask of one token takes 1/200 of this time.
  */
 public class GrammarBench extends Timed {
     private static final int TOKENS = 151_936;
@@ -42,7 +42,7 @@ public class GrammarBench extends Timed {
     private TokenMask mask;
     private final List<Integer> text = new ArrayList<>();
 
-    /** Makes the vocabulary, the schema, and a text of random tokens that are allowed. */
+    /** Creates the vocabulary, the schema, and a text of random allowed tokens. */
     @Setup(Level.Trial)
     public void open() {
         vocabulary = new TokenVocabulary(tokenizer());
@@ -90,7 +90,7 @@ public class GrammarBench extends Timed {
             StringBuilder piece = new StringBuilder(random.nextBoolean() ? "\u2581" : "");
             int letters = 1 + random.nextInt(9);
             for (int i = 0; i < letters; i++) {
-                // one letter in forty is a sign of JSON
+                // one character in forty is a JSON delimiter
                 boolean sign = random.nextInt(40) == 0;
                 piece.append(sign ? "\"{}[]:,\\".charAt(random.nextInt(8)) : (char) ('a' + random.nextInt(26)));
             }
@@ -110,13 +110,13 @@ public class GrammarBench extends Timed {
         return Grammar.ofJsonSchema(schema);
     }
 
-    /** Computes all masks of the text, none of which is known. */
+    /** Computes all masks of the text. No mask is cached. */
     @Benchmark
     public int firstText() {
         return write(Grammar.ofJsonSchema(schema));
     }
 
-    /** Takes the masks of a text that was written before. */
+    /** Uses the cached masks of a text that was written before. */
     @Benchmark
     public int sameText() {
         return write(known);

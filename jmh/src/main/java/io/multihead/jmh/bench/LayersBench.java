@@ -13,7 +13,10 @@ import java.nio.FloatBuffer;
 import java.util.Map;
 import org.openjdk.jmh.annotations.Param;
 
-/** Layer normalization, GELU and SiLU of 1024 x 1024 numbers, both directions; backward with the parameters' gradients. */
+/**
+ * Layer normalization, GELU and SiLU of 1024 x 1024 numbers, forward and backward. Backward includes the parameters'
+ * gradients.
+ */
 public class LayersBench extends ThreadedComparison {
     private static final int SIZE = 1024;
 
@@ -88,7 +91,7 @@ public class LayersBench extends ThreadedComparison {
                 };
         return () -> {
             loops.run();
-            result.duplicate().put(to); // into the memory that the library writes to
+            result.duplicate().put(to); // copies to the memory that the library writes to
         };
     }
 

@@ -20,8 +20,9 @@ import java.nio.FloatBuffer;
 import org.openjdk.jmh.annotations.Param;
 
 /**
- * A layer of linear attention with the sizes in Qwen3.5-0.8B, or of Mamba-2 with the sizes in Granite 4 H Micro: {@code multihead} for the
- * next tokens of a sequence that has some, and {@code products} its products alone, which are the least that it has to do.
+ * A layer of linear attention with the sizes of Qwen3.5-0.8B, or of Mamba-2 with the sizes of Granite 4 H Micro.
+ * {@code multihead} computes the next tokens of a sequence. {@code products} computes only the products of the layer,
+ * which are its minimum work.
  */
 public class LinearAttentionBench extends ThreadedComparison {
     private static final LinearHeads HEADS = new LinearHeads(16, 16, 128, 128, true);
@@ -40,7 +41,7 @@ public class LinearAttentionBench extends ThreadedComparison {
     @Param({"1", "2048"})
     public int tokens;
 
-    /** Tokens before the calls. */
+    /** The number of tokens before the calls. */
     @Param({"0", "128", "32768"})
     public int context;
 

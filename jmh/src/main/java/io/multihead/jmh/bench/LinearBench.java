@@ -26,7 +26,7 @@ public class LinearBench extends ThreadedComparison {
     @Override
     public Work work() {
         double weights = (double) features * features;
-        // a single row multiplies each weight once, so that reading the weights limits it
+        // a single row multiplies each weight once, so that the reads of weights limit its speed
         return rows == 1 ? Work.bytes(Float.BYTES * weights) : Work.operations(2 * rows * weights);
     }
 
@@ -34,7 +34,7 @@ public class LinearBench extends ThreadedComparison {
     void open() throws Exception {
         FloatBuffer x = Data.gaussian(rows * features, 1);
         FloatBuffer weight = Data.gaussian(features * features, 2);
-        // n roundings of 2^-24 each, of which random signs leave about the square root
+        // n roundings of 2^-24 each; with random signs, their sum is about the square root of n
         compare(impl, rows * features, y -> unpacked(x, weight, y), y -> make(x, weight, y), 1e-5);
     }
 

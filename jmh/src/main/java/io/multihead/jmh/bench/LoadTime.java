@@ -15,15 +15,15 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 
 /**
- * The time that a new JVM takes to load a language model of 1B weights in Q8_0 and to its first logits, and its peak of resident memory;
- * the same of its packed file. A copy of the file in memory is measured, too.
+ * Measures the time of a new JVM to load a language model of 1B weights in Q8_0 or its packed file, and to compute its
+ * first logits, and the peak of resident memory. A copy of the file in memory is also measured.
  */
 public final class LoadTime {
     private static final Path FOLDER = Path.of("jmh/target/models");
 
     private LoadTime() {}
 
-    /** Prints a line; the argument is {@code copy}, {@code load}, {@code write} or {@code map}. */
+    /** Prints a line. The argument is {@code copy}, {@code load}, {@code write} or {@code map}. */
     public static void main(String[] arguments) throws IOException {
         String mode = arguments[0];
         Path file = RandomDecoder.file(FOLDER, RandomDecoder.Model.LLAMA3_1B, "Q8_0");

@@ -9,13 +9,16 @@ import io.multihead.tensor.Tensor;
 import java.nio.FloatBuffer;
 import org.openjdk.jmh.annotations.Param;
 
-/** Late interaction of a query of 32 tokens with passages of 300, vectors of 128 elements, compared with only its products. */
+/**
+ * Late interaction of a query of 32 tokens with passages of 300 tokens, with vectors of 128 elements, is compared with
+ * its products only.
+ */
 public class MaxSimBench extends ThreadedComparison {
     private static final int QUERY = 32;
     private static final int TOKENS = 300;
     private static final int DIM = 128;
 
-    /** {@code packed} is the matrix product alone, with a packed query; {@code scalar} plain loops over arrays. */
+    /** {@code packed} is only the matrix product, with a packed query. {@code scalar} has plain loops over arrays. */
     @Param({"multihead", "packed", "scalar"})
     public String impl;
 
@@ -36,7 +39,8 @@ public class MaxSimBench extends ThreadedComparison {
         ours(query, tokens, expected).run();
         load(impl, () -> make(query, tokens, scores));
         if (!impl.equals("packed")) {
-            // 128 roundings of 2^-24 each in products of up to 50, of which random signs leave about the square root
+            // 128 roundings of 2^-24 each in products of up to 50; with random signs, their sum is about the square
+            // root of 128
             Data.requireClose(impl, expected, scores, 1e-5);
         }
     }

@@ -11,13 +11,13 @@ import java.util.List;
 import org.openjdk.jmh.annotations.Param;
 
 /**
- * The ids of a language model's or XLM-R's tokenizer for the lines of {@code docs/architecture.md}, on one core. The files are downloaded
- * or made by {@code .ci/tokenizers}; run from the repository's root.
+ * The ids of the tokenizer of a language model or of XLM-R for the lines of {@code docs/architecture.md}, on one core.
+ * {@code .ci/tokenizers} downloads or creates the files. Run the benchmark in the repository's root.
  */
 public class MergesBench extends Comparison {
     private static final Path MODELS = Path.of("src", "it", "tokenizers", "target", "models");
 
-    /** {@code crate} is HuggingFace's tokenizer in Rust over JNI, which makes masks, type ids and words too. */
+    /** {@code crate} is HuggingFace's tokenizer in Rust over JNI, which also returns masks, type ids and words. */
     @Param({"multihead", "crate"})
     public String impl;
 

@@ -26,7 +26,10 @@ public abstract class MiniLmComparison extends ThreadedComparison {
         return MiniLmComparison.class.getResourceAsStream(name);
     }
 
-    /** Writes a folder of the model with an epsilon of its norms, more settings and more weights, which is deleted at the end. */
+    /**
+     * Writes a folder of the model with a given epsilon of its norms, additional settings and additional weights. The
+     * folder is deleted at the end.
+     */
     final Path folder(double epsilon, String settings, Map<String, Tensor> more) throws IOException {
         Path folder = temporary("minilm");
         Files.writeString(folder.resolve("config.json"), """

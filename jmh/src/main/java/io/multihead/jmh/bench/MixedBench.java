@@ -9,12 +9,13 @@ import java.util.Random;
 import org.openjdk.jmh.annotations.Param;
 
 /**
- * One call in a JVM that has made all others before, in a random order, on the heap and in native memory and with all types of caches, as
- * services do; compared with the same call in a separate JVM. C2's decisions for one call must not slow down another, or make it allocate
- * more than {@link MixedCall#mostBytes}, which the end of every fork checks.
+ * One call in a JVM that has made all other calls before, in a random order, on the heap and in native memory and with
+ * all types of caches, like a service. It is compared with the same call in a separate JVM. C2's decisions for one call
+ * must not make another call slower, or make it allocate more than {@link MixedCall#mostBytes}. The end of every fork
+ * checks the allocations.
  */
 public class MixedBench extends Comparison {
-    /** Passes over all calls in a mixed JVM: enough for C2 to compile the kernels. */
+    /** The number of passes over all calls in a mixed JVM, which is enough for C2 to compile the kernels. */
     private static final int PASSES = 30;
 
     private static final int CHECKED_CALLS = 100;
@@ -42,7 +43,7 @@ public class MixedBench extends Comparison {
     void open() {
         boolean mixed = impl.equals("mixed");
         if (mixed) {
-            // a new order in every fork, and so in every round
+            // every fork, and therefore every round, has another order
             long seed = System.nanoTime();
             System.out.println("order of calls: seed " + seed);
             others(new Random(seed));
@@ -51,7 +52,7 @@ public class MixedBench extends Comparison {
         call.run();
     }
 
-    /** Checks the allocations of the call, compiled by now, then closes. */
+    /** Checks the allocations of the call, which is now compiled, and closes. */
     @Override
     public void close() throws Exception {
         try {
@@ -61,7 +62,7 @@ public class MixedBench extends Comparison {
         }
     }
 
-    /** Waits until calls allocate no more than they may, as a short run ends before all is compiled. */
+    /** Waits until calls allocate at most the allowed bytes, since a short run ends before all code is compiled. */
     private void requireFewAllocations() {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         long end = System.nanoTime() + PATIENCE_SECONDS * 1_000_000_000L;

@@ -18,7 +18,7 @@ import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.Locale;
 
-/** Calls that one service may make, each over tensors on the heap or in native memory. */
+/** Calls that one service may make, each with tensors on the heap or in native memory. */
 enum MixedCall {
     ATTENTION,
     CAUSAL,
@@ -39,8 +39,8 @@ enum MixedCall {
     private static final int FEATURES = 512;
 
     /**
-     * Limit of the allocations of a warm call of the layer: shapes, views and the record of buffers in use were 16.7 KB when C2 had
-     * compiled it. A projection of 128 tokens that does not come from an earlier call would be 256 KiB.
+     * The limit of the allocations of a warm call of the layer. Shapes, views and the record of used buffers took 16.7
+     * KB after C2 had compiled the call. A new array for a projection of 128 tokens would be 256 KiB.
      */
     private static final long LAYER_BYTES = 32 << 10;
 
@@ -48,7 +48,7 @@ enum MixedCall {
         return valueOf(name.toUpperCase(Locale.ROOT));
     }
 
-    /** Returns the number of bytes that a warm call may allocate: none for kernels. */
+    /** Returns the number of bytes that a warm call may allocate, which is 0 for kernels. */
     long mostBytes() {
         return this == LAYER ? LAYER_BYTES : 0;
     }

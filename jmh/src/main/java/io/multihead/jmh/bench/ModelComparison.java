@@ -12,7 +12,10 @@ import java.nio.file.Path;
 import java.util.SplittableRandom;
 import org.openjdk.jmh.annotations.Param;
 
-/** Language models with random weights, of one file, in this library and in llama.cpp, where all of them get the same tokens. */
+/**
+ * A comparison of language models with random weights in this library and in llama.cpp. All impls load the same file
+ * and get the same tokens.
+ */
 public abstract class ModelComparison extends ThreadedComparison {
     private static final int FIRST = 300;
     private static final int LAST = 31_000;
@@ -48,7 +51,7 @@ public abstract class ModelComparison extends ThreadedComparison {
         return new SplittableRandom(1).ints(count, FIRST, LAST).toArray();
     }
 
-    /** Changes a token, so that no session begins with tokens that one before it has left. */
+    /** Changes a token, so that no session begins with cached tokens of an earlier session. */
     static int[] next(int[] ids, int at) {
         ids[at] = ids[at] >= LAST ? FIRST : ids[at] + 1;
         return ids;

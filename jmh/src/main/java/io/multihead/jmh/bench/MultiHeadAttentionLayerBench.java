@@ -15,12 +15,12 @@ import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
 import org.openjdk.jmh.annotations.Param;
 
-/** A layer of self-attention with constant weights and biases: projections in, attention, projection out. */
+/** A layer of self-attention with constant weights and biases: input projections, attention and output projection. */
 public class MultiHeadAttentionLayerBench extends ThreadedComparison {
     @Param({"multihead", "onnxruntime", "openblas", "pytorch"})
     public String impl;
 
-    /** Features, heads, batch, tokens. */
+    /** The sizes: features, heads, batch, tokens. */
     @Param({"512x8x8x128", "512x8x8x512", "768x12x1x512", "384x12x1x16", "384x12x32x128"})
     public String shape;
 
@@ -48,7 +48,7 @@ public class MultiHeadAttentionLayerBench extends ThreadedComparison {
         int length = batch * tokens * features;
         LayerWeights weights = LayerWeights.draw(features);
         FloatBuffer x = Data.gaussian(length, 1);
-        // three sums of some hundred roundings one after the other
+        // three consecutive sums, each with some hundred roundings
         compare(impl, length, y -> ours(weights, x, y), y -> make(weights, x, y), 1e-5);
     }
 
@@ -64,7 +64,7 @@ public class MultiHeadAttentionLayerBench extends ThreadedComparison {
         };
     }
 
-    /** The first call packs the weights. */
+    /** Returns this library's call. The first run packs the weights. */
     private Runnable ours(LayerWeights weights, FloatBuffer x, FloatBuffer y) {
         MultiHeadAttention layer = MultiHeadAttention.of(MultiHeadConfig.of(features, heads), weights::tensor);
         Tensor input = view(x);
@@ -90,7 +90,10 @@ public class MultiHeadAttentionLayerBench extends ThreadedComparison {
         return projection(graph, weights, 3).output(y, sizes).open(threads);
     }
 
-    /** The rest of a multiplication, and an addition without its output. */
+    /**
+     * Adds the weight and the output of a multiplication, and an addition of the bias, without the output of the
+     * addition.
+     */
     private Onnx projection(Onnx graph, LayerWeights weights, int part) {
         return graph.constant("weight" + part, weights.transposed(part), features, features)
                 .to("product" + part)
@@ -99,9 +102,12 @@ public class MultiHeadAttentionLayerBench extends ThreadedComparison {
                 .constant("bias" + part, weights.bias(part), features);
     }
 
-    /** As Python's layer computes if the caller does not request weights; the layer of the C++ interface always makes them. */
+    /**
+     * Returns the computation of Python's layer without a request for weights. The layer of the C++ interface always
+     * computes the weights.
+     */
     private Runnable torch(LayerWeights weights, FloatBuffer x, FloatBuffer y) {
-        Torch.threads(threads); // first of all, so that PyTorch loads as it should
+        Torch.threads(threads); // the first call, so that PyTorch is loaded with the right settings
         org.bytedeco.pytorch.Tensor input = Torch.copy(x, batch, tokens, features);
         org.bytedeco.pytorch.Tensor inWeight = Torch.copy(weights.inWeight(), 3L * features, features);
         org.bytedeco.pytorch.Tensor outWeight = Torch.copy(weights.outWeight(), features, features);

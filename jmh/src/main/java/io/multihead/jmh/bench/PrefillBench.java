@@ -8,7 +8,7 @@ import io.multihead.it.llamacpp.LlamaCpp;
 import java.io.IOException;
 import org.openjdk.jmh.annotations.Param;
 
-/** The logits after a prompt, by a language model with random weights and an f16 cache, from an empty sequence on. */
+/** The logits after a prompt, which begins a sequence, in a language model with random weights and an f16 cache. */
 public class PrefillBench extends ModelComparison {
     @Param({"multihead", "multihead-8bit", "llamacpp"})
     public String impl;

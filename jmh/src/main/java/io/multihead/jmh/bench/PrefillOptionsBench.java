@@ -16,7 +16,7 @@ import io.multihead.tensor.Tensor;
 import java.util.stream.LongStream;
 import org.openjdk.jmh.annotations.Param;
 
-/** The cost of options in a causal prefill of 2048 tokens, 8 query heads on 2 key heads of 128. */
+/** The cost of options in a causal prefill of 2048 tokens with 8 query heads on 2 key heads of 128. */
 public class PrefillOptionsBench extends Comparison {
     private static final int HEADS = 8;
     private static final int KEY_HEADS = 2;
@@ -24,9 +24,10 @@ public class PrefillOptionsBench extends Comparison {
     private static final int DIM = 128;
 
     /**
-     * None; soft-cap; linear biases; sinks; a modifier that changes nothing; tokens appended to a cache first; the same with keys rotated
-     * there and queries before; the same with an array of positions {@code [batch, tokens]}. Key lengths and an offset of the
-     * queries that hide nothing more than the causal mask; with the weights, or the scores of a stage, as a second output.
+     * No option, soft-cap, linear biases, sinks, a modifier that changes nothing, tokens that are first appended to a
+     * cache, a cache that rotates keys with queries rotated before, and such a cache with an array of positions
+     * {@code [batch, tokens]}. Key lengths and an offset of the queries that hide no more keys than the causal mask,
+     * and the weights or the scores of a stage as a second output.
      */
     @Param({
         "plain",

@@ -5,7 +5,9 @@ import io.multihead.jmh.data.Data;
 import java.nio.FloatBuffer;
 import org.openjdk.jmh.annotations.Param;
 
-/** A recurrence of 32 columns of a state of 128 rows, in one thread, compared with the same steps as scalar loops. */
+/**
+ * A recurrence of 32 columns of a state of 128 rows, in one thread, is compared with the same steps in scalar loops.
+ */
 public abstract class RecurrenceComparison extends Comparison {
     static final int DEPTH = 128;
     static final int COLUMNS = 32;
@@ -33,7 +35,8 @@ public abstract class RecurrenceComparison extends Comparison {
         scalar(new float[DEPTH * COLUMNS], expected);
         float[] buffer = new float[values.length];
         load(impl, () -> make(values, buffer));
-        // states of some ten tokens that count, as each forgets a tenth, and sums of 128 products in another order
+        // a state depends on about ten tokens, since each token reduces it by a tenth; sums of 128 products have
+        // another order
         Data.requireClose(impl, FloatBuffer.wrap(expected), FloatBuffer.wrap(buffer), 1e-4);
     }
 
@@ -53,9 +56,9 @@ public abstract class RecurrenceComparison extends Comparison {
 
     abstract float scale();
 
-    /** Runs the kernel, which replaces values by outputs. */
+    /** Runs the kernel, which replaces the values by the outputs. */
     abstract void kernel(float[] state, float[] values);
 
-    /** Runs loops whose inner one runs along a row of the state, which the JVM makes vectors of. */
+    /** Runs loops. The inner loop is along a row of the state, so that the JVM vectorizes it. */
     abstract void scalar(float[] state, float[] values);
 }

@@ -14,8 +14,8 @@ import java.util.Map;
 import org.openjdk.jmh.annotations.Param;
 
 /**
- * Scores of passages for a query by all-MiniLM-L6-v2 with a head of random weights, end to end, with the same tokenizer. ONNX Runtime runs the
- * encoder as exported, and the head is plain loops after it, 0.5 % of its time.
+ * Scores of passages for a query by all-MiniLM-L6-v2 with a head of random weights, end to end, with the same
+ * tokenizer. ONNX Runtime runs the exported encoder. The head has plain loops, which take 0.5 % of the encoder's time.
  */
 public class RerankBench extends MiniLmComparison {
     private static final int DIM = 384;
@@ -25,11 +25,14 @@ public class RerankBench extends MiniLmComparison {
             , "architectures": ["BertForSequenceClassification"], "id2label": {"0": "LABEL_0"},
              "sbert_ce_default_activation_function": "torch.nn.modules.linear.Identity\"""";
 
-    /** {@code onnxpadded} runs one batch with padding to the longest pair, {@code onnxsingle} pair after pair. */
+    /** {@code onnxpadded} runs one batch with padding to the longest pair, {@code onnxsingle} runs pair by pair. */
     @Param({"multihead", "onnxpadded", "onnxsingle"})
     public String impl;
 
-    /** Passages and tokens of each pair, {@code [CLS]}, both {@code [SEP]} and a query of nine included; ragged are 24 to 128. */
+    /**
+     * The number of passages and the tokens of each pair, including {@code [CLS]}, both {@code [SEP]} and a query of
+     * nine tokens. Ragged pairs have 24 to 128 tokens.
+     */
     @Param({"32x128", "32xragged"})
     public String passages;
 
@@ -48,7 +51,7 @@ public class RerankBench extends MiniLmComparison {
         put(reranker.score(QUERY, texts), expected);
         FloatBuffer out = Data.zeros(texts.size());
         load(impl, () -> make(texts, out));
-        // the sums of two f32 encoders, rounded in another order, and a head whose outputs are of the size of 1
+        // the sums of two f32 encoders round in different orders, and the outputs of the head are about 1
         Data.requireClose(impl, expected, out, 1e-4);
     }
 

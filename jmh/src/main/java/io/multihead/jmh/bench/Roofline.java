@@ -15,25 +15,28 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Threads;
 
 /**
- * The limits of one core of this machine, and of two at once, from Java, in the same run as everything else. Reads have
- * two variants, of which set-up chooses the faster one, since processors differ.
+ * The limits of one core and of two simultaneous cores of this machine, measured in Java in the same run as the other
+ * benchmarks. Reads have two variants. Set-up chooses the faster variant, since processors differ.
  */
 public class Roofline extends Timed {
-    /** Bytes read by one call, far beyond any cache. */
+    /** The bytes that one call reads, which are much more than any cache holds. */
     public static final long BYTES = 1L << 28;
 
     private static final long LINE = 64;
-    /** For each variant in set-up; the first half warms up. */
+    /** The time for each variant in set-up. The first half is a warm-up. */
     private static final double TRY_SECONDS = 0.2;
 
-    /** Memory of one thread, outside the heap, aligned to cache lines. */
+    /** The memory of one thread, outside the heap and aligned to cache lines. */
     @State(Scope.Thread)
     public static class Memory {
         private Arena arena;
         private MemorySegment segment;
         private int streams = 1;
 
-        /** Writes all of it, as pages that were never written are all the same one, then chooses the variant. */
+        /**
+         * Writes all of the memory, since all pages that were never written share one physical page, and then chooses
+         * the variant.
+         */
         @Setup
         public void open() {
             arena = Arena.ofShared();
@@ -60,7 +63,7 @@ public class Roofline extends Timed {
         return FmaChains.run();
     }
 
-    /** The same on two threads, each in that time. */
+    /** Measures {@link #fmaPeak} on two threads. The result is the time of each thread. */
     @Benchmark
     @Threads(2)
     public float fmaPeak2() {
@@ -72,14 +75,14 @@ public class Roofline extends Timed {
         return Reads.sum(memory.segment, memory.streams);
     }
 
-    /** The same on two threads, each with separate memory. */
+    /** Measures reads on two threads with separate memory. */
     @Benchmark
     @Threads(2)
     public float readBandwidth2(Memory memory) {
         return Reads.sum(memory.segment, memory.streams);
     }
 
-    /** Returns the variant whose fastest call took the least, each called often enough to be compiled. */
+    /** Returns the variant with the fastest call. Each variant is called often enough to be compiled. */
     private static int fastest(int variants, IntToDoubleFunction call) {
         int best = 0;
         double least = Double.MAX_VALUE;
@@ -101,7 +104,10 @@ public class Roofline extends Timed {
         return best;
     }
 
-    /** Sums of memory, read as one stream or as four at once, which the prefetchers of some processors serve better. */
+    /**
+     * Sums of memory, which is read as one stream or as four simultaneous streams. Some processors prefetch four
+     * streams better.
+     */
     private static final class Reads {
         private static final VectorSpecies<Float> SPECIES = FloatVector.SPECIES_PREFERRED;
 

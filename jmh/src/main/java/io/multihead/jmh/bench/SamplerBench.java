@@ -10,8 +10,8 @@ import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
 
 /**
- * The choice of a token from the logits of a vocabulary, which are normal with a deviation of 2.5. The control copies the logits, which no
- * choice with a temperature can do without.
+ * The choice of a token from the logits of a vocabulary, which are normally distributed with a deviation of 2.5. The
+ * control copies the logits, which every choice with a temperature must do.
  */
 public class SamplerBench extends Timed {
     private static final double DEVIATION = 2.5;
@@ -20,7 +20,7 @@ public class SamplerBench extends Timed {
     @Param({"262144", "151936"})
     public int vocabulary;
 
-    /** {@code filters}: top-k 64, top-p 0.95 and min-p 0.05. {@code top-p} keeps some 21,000 tokens of 262,144. */
+    /** {@code filters} has top-k 64, top-p 0.95 and min-p 0.05. {@code top-p} keeps some 21,000 tokens of 262,144. */
     @Param({"greedy", "temperature", "filters", "min-p", "top-p"})
     public String sampling;
 
@@ -61,7 +61,7 @@ public class SamplerBench extends Timed {
         return copy;
     }
 
-    /** Finds the most probable tokens as plain Java does, without probabilities. */
+    /** Finds the most probable tokens in plain Java, without probabilities. */
     @Benchmark
     public int scalar() {
         PriorityQueue<Integer> best = new PriorityQueue<>((a, b) -> Float.compare(logits[a], logits[b]));

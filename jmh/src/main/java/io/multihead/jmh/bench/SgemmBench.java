@@ -13,7 +13,7 @@ import io.multihead.tensor.Tensor;
 import java.nio.FloatBuffer;
 import org.openjdk.jmh.annotations.Param;
 
-/** Square matrices, {@code C = A B}, all operands row-major in native memory. */
+/** Products {@code C = A B} of square matrices. All operands are row-major in native memory. */
 public class SgemmBench extends ThreadedComparison {
     @Param({"multihead", "scalar", "onnxruntime", "openblas", "onednn", "pytorch", "jlama"})
     public String impl;
@@ -30,7 +30,7 @@ public class SgemmBench extends ThreadedComparison {
     void open() throws Exception {
         FloatBuffer a = Data.gaussian(size * size, 1);
         FloatBuffer b = Data.gaussian(size * size, 2);
-        // n roundings of 2^-24 each, of which random signs leave about the square root
+        // n roundings of 2^-24 each; with random signs, their sum is about the square root of n
         compare(impl, size * size, c -> ours(a, b, c), c -> make(a, b, c), 1e-5);
     }
 
@@ -59,7 +59,7 @@ public class SgemmBench extends ThreadedComparison {
         return () -> Gemm.multiply(cpu, left, right, result, GemmOptions.DEFAULT);
     }
 
-    /** The code of a service without a library: three loops over arrays. */
+    /** Returns the code of a service without a library, which has three loops over arrays. */
     private Runnable scalar(FloatBuffer a, FloatBuffer b, FloatBuffer c) {
         float[] left = Data.array(a);
         float[] right = Data.array(b);

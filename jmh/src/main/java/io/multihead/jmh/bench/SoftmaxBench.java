@@ -52,7 +52,7 @@ public class SoftmaxBench extends SoftmaxRows {
         return made;
     }
 
-    /** From array to array; copying them would take longer than the softmax with vectors. */
+    /** Computes from array to array, since copies would take longer than the softmax with vectors. */
     private Runnable java(FloatBuffer scores, FloatBuffer out) {
         float[] from = Data.array(scores);
         float[] to = new float[ROWS * columns];

@@ -2,7 +2,10 @@ package io.multihead.jmh.bench;
 
 import io.multihead.internal.kernel.StateSpace;
 
-/** The recurrence of Mamba-2 of 32 columns of a state of 128 rows, in one thread, compared with the same steps as scalar loops. */
+/**
+ * The recurrence of Mamba-2 of 32 columns of a state of 128 rows, in one thread, is compared with the same steps in
+ * scalar loops.
+ */
 public class StateSpaceBench extends RecurrenceComparison {
     @Override
     public Work work() {

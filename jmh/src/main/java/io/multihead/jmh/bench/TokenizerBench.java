@@ -15,8 +15,8 @@ import java.util.Map;
 import org.openjdk.jmh.annotations.Param;
 
 /**
- * The ids of 10,000 tokens of English text, in texts of about 100 tokens, on one core: tokens per second are 10 million over the
- * milliseconds.
+ * The ids of 10,000 tokens of English text, in texts of about 100 tokens, on one core. The number of tokens per second
+ * is 10 million divided by the milliseconds.
  */
 public class TokenizerBench extends Comparison {
     private static final int TOKENS = 10_000;
@@ -27,8 +27,8 @@ public class TokenizerBench extends Comparison {
                     + " may be. ";
 
     /**
-     * {@code crate} is HuggingFace's tokenizer in Rust over JNI, which makes masks, type ids and words too; {@code djlbert} DJL's
-     * BertFullTokenizer in Java, which adds no special tokens and keeps no offsets.
+     * {@code crate} is HuggingFace's tokenizer in Rust over JNI, which also returns masks, type ids and words.
+     * {@code djlbert} is DJL's BertFullTokenizer in Java, which adds no special tokens and keeps no offsets.
      */
     @Param({"multihead", "crate", "djlbert"})
     public String impl;
@@ -99,7 +99,7 @@ public class TokenizerBench extends Comparison {
         }
     }
 
-    /** Texts of 64 words that begin at different words. */
+    /** Returns texts of 64 words that begin at different words. */
     private static List<String> texts(EncoderTokenizer tokenizer) {
         String[] words = WORDS.split(" ");
         List<String> texts = new ArrayList<>();

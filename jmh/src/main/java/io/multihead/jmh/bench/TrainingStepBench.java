@@ -20,7 +20,7 @@ import org.bytedeco.pytorch.TransformerEncoderLayerImpl;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Warmup;
 
-/** Forward and backward of a stack of post-norm blocks with GELU, all gradients, without an optimizer. */
+/** Forward and backward of a stack of post-norm blocks with GELU, with all gradients and without an optimizer. */
 @Warmup(iterations = 5, time = 2)
 public class TrainingStepBench extends ThreadedComparison {
     private static final int EMBED_DIM = 256;
@@ -74,7 +74,7 @@ public class TrainingStepBench extends ThreadedComparison {
         };
     }
 
-    /** The same blocks with the same parameters; PyTorch's have tokens before the batch. */
+    /** Returns PyTorch's blocks with the same parameters. In their tensors, the axis of tokens precedes the batch. */
     private Runnable torch(List<TransformerBlock> stack, FloatBuffer x, FloatBuffer upstream, FloatBuffer expected) {
         Torch.threads(threads);
         List<TransformerEncoderLayerImpl> layers = TorchBlocks.of(
@@ -99,7 +99,7 @@ public class TrainingStepBench extends ThreadedComparison {
         made.run();
         FloatBuffer actual = Data.zeros(expected.capacity());
         Torch.read(leaf.grad().transpose(0, 1), actual);
-        // four blocks of f32 arithmetic, each some tens of roundings
+        // four blocks of f32 arithmetic, each with some tens of roundings
         Data.requireClose(impl, expected, actual, 2e-5);
         return made;
     }

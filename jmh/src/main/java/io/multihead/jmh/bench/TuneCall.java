@@ -28,10 +28,10 @@ import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorSpecies;
 
 /**
- * Calls that depend on block sizes and caches, in one JVM of {@code jmh/run tune}: products, attention and late interaction, whose blocks
- * are chosen by the caches, and one row times weights in L2 and in memory; or the read bandwidth for memory of several sizes, which shows
- * where each cache ends.
- * Prints the fastest call of each.
+ * Measures calls that depend on block sizes and caches, in one JVM of {@code jmh/run tune}: products, attention and
+ * late interaction, which have block sizes for the caches, and one row times weights in L2 and in memory.
+ * Alternatively, it measures the read bandwidth for memory of several sizes, which shows the size of each cache. Prints
+ * the fastest call of each kind.
  */
 public final class TuneCall {
     static final String[] COLUMNS = {
@@ -47,17 +47,17 @@ public final class TuneCall {
         "one row, Q8_0 in memory, GB/s"
     };
 
-    /** KiB that are read again and again. */
+    /** The sizes in KiB of memory that is read repeatedly. */
     private static final int[] READ_KIB = {16, 32, 40, 64, 256, 512, 1024, 1536, 2048, 4096, 16384, 65536, 262144};
 
-    /** The argument for reads alone, and their columns. */
+    /** The argument for reads only. */
     static final String READS = "reads";
 
     static final String[] READ_COLUMNS =
             Arrays.stream(READ_KIB).mapToObj(kib -> kib + " KiB, GB/s").toArray(String[]::new);
 
     private static final double SECONDS = 2;
-    /** Bytes of 32 weights in Q8_0. */
+    /** The bytes of 32 weights in Q8_0. */
     private static final double Q8_0_BYTES = 34;
 
     private static final int HEADS = 8;
@@ -65,11 +65,14 @@ public final class TuneCall {
 
     private TuneCall() {}
 
-    /** Prints the figures in the order of the columns; the figures of reads if the first argument is {@link #READS}. */
+    /**
+     * Prints the figures in the order of the columns. If the first argument is {@link #READS}, these are the figures of
+     * reads.
+     */
     public static void main(String[] arguments) {
         double[] figures = arguments[0].equals(READS)
                 ? Arrays.stream(READ_KIB)
-                        .mapToDouble(kib -> Math.max(read(kib), read(kib))) // the first until C2 has compiled it
+                        .mapToDouble(kib -> Math.max(read(kib), read(kib))) // the first one until C2 is done
                         .toArray()
                 : new double[] {
                     Blocking.MC,
@@ -92,7 +95,7 @@ public final class TuneCall {
 
     private static double read(int kib) {
         long bytes = (long) kib << 10;
-        // each of 8 sums adds every eighth vector, so that additions do not wait for each other
+        // each of 8 sums adds every eighth vector, so that additions are independent
         long whole = bytes / (8L * Reads.STEP) * 8L * Reads.STEP;
         int times = (int) Math.max(1, (1L << 20) / whole);
         try (Arena arena = Arena.ofShared()) {

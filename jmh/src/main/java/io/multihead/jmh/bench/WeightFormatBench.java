@@ -28,16 +28,17 @@ import java.util.stream.IntStream;
 import org.openjdk.jmh.annotations.Param;
 
 /**
- * Rows times quantized or 16-bit weights, read from memory: calls alternate between copies of the weights. {@code multihead-8bit} rounds the
- * rows to 8 bits, as {@code onnxruntime-8bit} does; {@code multihead-f32} multiplies by the same values as packed f32. {@code llamacpp} has
- * no other way: it rounds rows to 8 bits for blocks, to the precision of the weights for 16 bits.
+ * Rows times quantized or 16-bit weights. Calls alternate between copies of the weights, so that weights are read from
+ * memory. {@code multihead-8bit} rounds the rows to 8 bits, like {@code onnxruntime-8bit}. {@code multihead-f32}
+ * multiplies by the same values as packed f32. {@code llamacpp} always rounds rows: to 8 bits for blocks, and to the
+ * precision of the weights for 16 bits.
  */
 public class WeightFormatBench extends ThreadedComparison {
-    /** Bytes of all copies: more than caches hold. */
+    /** The bytes of all copies, which are more than caches hold. */
     private static final long BYTES = 1L << 28;
 
     private static final String ROUNDED = "-8bit";
-    /** Rows from which a product is limited by multiply-adds, not by the bandwidth of memory. */
+    /** The number of rows from which on multiply-adds limit a product, not the bandwidth of memory. */
     private static final int MANY_ROWS = 16;
 
     @Param({
@@ -89,9 +90,9 @@ public class WeightFormatBench extends ThreadedComparison {
         PackedWeights wide = PackedWeights.ofOutputRows(widened(matrix));
         Writer exact = y -> () -> Gemm.multiply(
                 cpu, Data.tensor(x, rows, inputs), wide, Data.tensor(y, rows, outputs), GemmOptions.DEFAULT);
-        // a chain of block sums begins at 128 times the sum of its inputs, which loses up to seven bits of 24, of
-        // random signs;
-        // rounded inputs are off by half a percent of the spread of results; the largest are five times as large
+        // a chain of block sums begins at 128 times the sum of its inputs, which loses up to seven of 24 bits, with
+        // random signs; rounded inputs have an error of half a percent of the spread of results, and the largest errors
+        // are five times as large
         double tolerance = impl.endsWith(ROUNDED) || impl.equals("llamacpp") ? 3e-2 : 1e-5;
         compare(impl, rows * outputs, exact, y -> make(x, matrix, y), tolerance);
     }
@@ -113,7 +114,7 @@ public class WeightFormatBench extends ThreadedComparison {
             }
             case "llamacpp" -> llamaCpp(x, matrix, y);
             case "jlama", "jlama-8bit" -> {
-                requireFormat(BlockType.Q4_0); // it multiplies f32 by no int8 weights
+                requireFormat(BlockType.Q4_0); // Jlama has no product of f32 and int8 weights
                 yield jlama(x, blocks(matrix), y);
             }
             case "loops" -> {
@@ -145,7 +146,7 @@ public class WeightFormatBench extends ThreadedComparison {
                 copy -> Gemm.multiply(cpu, input, copy, output, GemmOptions.DEFAULT));
     }
 
-    /** A session has its weights, so there is one for each copy. */
+    /** Returns a call that alternates between sessions. A session holds its weights, so each copy has a session. */
     private Runnable onnxRuntime(FloatBuffer x, BlockTensor blocks, FloatBuffer y) throws Exception {
         return inTurns(
                 blocks.bytes(),
@@ -183,7 +184,10 @@ public class WeightFormatBench extends ThreadedComparison {
                 copy -> loop.multiply(threads, rowsOfX, copy, y));
     }
 
-    /** Returns calls that alternate between copies of the weights, enough of them that each call reads from memory. */
+    /**
+     * Returns a call that alternates between copies of the weights. There are enough copies that each call reads from
+     * memory.
+     */
     private static <T> Runnable inTurns(long bytes, Callable<T> copy, Consumer<T> call) throws Exception {
         List<T> copies = new ArrayList<>();
         for (long i = 0; i < Math.max(1, BYTES / bytes); i++) {
@@ -197,7 +201,7 @@ public class WeightFormatBench extends ThreadedComparison {
         return BlockTensor.quantize(Arena.ofAuto(), matrix, BlockType.valueOf(format));
     }
 
-    /** Returns the values that the format has after rounding. */
+    /** Returns the values of a matrix after rounding to the format. */
     private Tensor widened(Tensor matrix) {
         Arena arena = Arena.ofAuto();
         if (format.endsWith("F16")) {

@@ -10,7 +10,7 @@ import java.nio.FloatBuffer;
 import java.util.Arrays;
 import java.util.SplittableRandom;
 
-/** Seeded inputs in native memory, and the comparison that keeps wrong calls from being timed. */
+/** Inputs from seeds in native memory, and the comparison that prevents measurements of wrong calls. */
 public final class Data {
     private Data() {}
 
@@ -24,7 +24,7 @@ public final class Data {
         return gaussian(length, seed, 1, 0);
     }
 
-    /** Returns such numbers times a factor, plus a mean. */
+    /** Returns normally distributed numbers times a factor, plus a mean. */
     public static FloatBuffer gaussian(int length, long seed, float factor, float mean) {
         SplittableRandom random = new SplittableRandom(seed);
         FloatBuffer buffer = zeros(length);
@@ -43,7 +43,7 @@ public final class Data {
         return tensor(gaussian((int) Shape.of(dims).elements(), seed), dims);
     }
 
-    /** Returns a tensor on the heap of normal numbers. */
+    /** Returns a tensor of normally distributed numbers on the heap. */
     public static Tensor normal(long seed, double deviation, long... dims) {
         SplittableRandom random = new SplittableRandom(seed);
         float[] values = new float[(int) Shape.of(dims).elements()];
@@ -53,7 +53,7 @@ public final class Data {
         return Tensor.of(values, dims);
     }
 
-    /** Returns the numbers of a shape such as {@code 1x8x512x64}. */
+    /** Returns the sizes of a shape such as {@code 1x8x512x64}. */
     public static int[] sizes(String shape) {
         return Arrays.stream(shape.split("x")).mapToInt(Integer::parseInt).toArray();
     }
@@ -64,7 +64,7 @@ public final class Data {
         return array;
     }
 
-    /** The columns of a row-major matrix as rows. */
+    /** Returns a matrix with the columns of a row-major matrix as rows. */
     public static FloatBuffer transposed(FloatBuffer matrix, int rows, int columns) {
         FloatBuffer transposed = zeros(rows * columns);
         for (int i = 0; i < rows; i++) {
@@ -75,7 +75,10 @@ public final class Data {
         return transposed;
     }
 
-    /** Fails unless both agree within {@code tolerance} of the largest value: two f32 summation orders of the same sum. */
+    /**
+     * Fails if a difference is more than {@code tolerance} times the largest value. Differences result from two orders
+     * of the same f32 sum.
+     */
     public static void requireClose(String impl, FloatBuffer expected, FloatBuffer actual, double tolerance) {
         double largest = 0;
         double worst = 0;

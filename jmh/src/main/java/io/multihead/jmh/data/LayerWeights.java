@@ -3,10 +3,10 @@ package io.multihead.jmh.data;
 import io.multihead.tensor.Tensor;
 import java.nio.FloatBuffer;
 
-/** The parameters of one attention layer, none of them zero, in PyTorch's layout: {@code [out, in]}, query, key, value. */
+/** The parameters of one attention layer, without zeros, in PyTorch's layout: {@code [out, in]}, query, key, value. */
 public record LayerWeights(
         int features, FloatBuffer inWeight, FloatBuffer inBias, FloatBuffer outWeight, FloatBuffer outBias) {
-    /** Parameters that keep numbers as large as they come in. */
+    /** Returns random parameters with which outputs have the size of inputs. */
     public static LayerWeights draw(int features) {
         float factor = (float) (1 / Math.sqrt(features));
         return new LayerWeights(
@@ -17,7 +17,7 @@ public record LayerWeights(
                 Data.gaussian(features, 14, factor, 0));
     }
 
-    /** By PyTorch's name; null for parameters that this layer does not have. */
+    /** Returns the parameter with PyTorch's name, or null if this layer does not have it. */
     public Tensor tensor(String name) {
         return switch (name) {
             case "in_proj_weight" -> Data.tensor(inWeight, 3L * features, features);
@@ -28,7 +28,7 @@ public record LayerWeights(
         };
     }
 
-    /** The weight of query (0), key (1), value (2) or output (3) as a right operand: {@code [in, out]}. */
+    /** Returns the weight of query (0), key (1), value (2) or output (3) as a right operand {@code [in, out]}. */
     public FloatBuffer transposed(int part) {
         int length = features * features;
         FloatBuffer rows = part == 3 ? outWeight : inWeight.slice(part * length, length);

@@ -24,7 +24,7 @@ import java.util.List;
  */
 public final class RandomDecoder {
     private static final int VOCABULARY = 32_000;
-    /** Rows of weights that are drawn; further rows are the same again. */
+    /** The number of random rows of weights. Further rows repeat these rows. */
     private static final int DRAWN_ROWS = 64;
 
     private static final int BYTE = 6;
@@ -36,7 +36,7 @@ public final class RandomDecoder {
     public enum Model {
         /** SmolLM2-135M. */
         SMOLLM2_135M(new Sizes(30, 576, 9, 3, 64, 1536, 0, 0)),
-        /** Qwen3-0.6B, without its normalization of heads. */
+        /** Qwen3-0.6B without the normalization of heads. */
         QWEN3_0_6B(new Sizes(28, 1024, 16, 8, 128, 3072, 0, 0)),
         /** Llama-3.2-1B. */
         LLAMA3_1B(new Sizes(16, 2048, 32, 8, 64, 8192, 0, 0)),
@@ -50,7 +50,10 @@ public final class RandomDecoder {
         }
     }
 
-    /** Sizes of a model, of which {@code used} of the experts compute a token; none if the layers have a feed-forward network. */
+    /**
+     * The sizes of a model. {@code used} of the experts compute a token. The number of experts is 0 if the layers have
+     * a feed-forward network.
+     */
     private record Sizes(int layers, int dim, int heads, int keyHeads, int headDim, int inner, int experts, int used) {
         String architecture() {
             return experts == 0 ? "llama" : "qwen3moe";
@@ -63,9 +66,9 @@ public final class RandomDecoder {
     }
 
     /**
-     * Writes a file, unless it is there.
+     * Writes a file, unless it exists.
      *
-     * @param folder where files are kept
+     * @param folder the folder of the files
      * @param format {@code F32}, {@code F16}, {@code BF16} or the name of a {@link BlockType}
      * @return the file
      */
@@ -163,7 +166,7 @@ public final class RandomDecoder {
         writer.tensor(name, Tensor.of(ones));
     }
 
-    /** Writes one matrix, or several as one tensor. */
+    /** Writes one matrix, or several matrices as one tensor. */
     private void matrix(GgufWriter writer, String name, long... sizes) {
         Shape shape = Shape.of(sizes);
         int columns = (int) sizes[sizes.length - 1];

@@ -5,7 +5,10 @@ import io.multihead.gemm.WeightFormat;
 import io.multihead.model.PackedLinear;
 import java.lang.foreign.Arena;
 
-/** Linear maps with random weights; not a part of {@link Data}, which compiles for builds of the library that have no packed maps. */
+/**
+ * Linear maps with random weights. They are not in {@link Data}, which must compile with builds of the library without
+ * packed maps.
+ */
 public final class RandomLinear {
     private RandomLinear() {}
 

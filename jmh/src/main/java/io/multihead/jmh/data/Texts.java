@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 
-/** Random texts of words that are one token each. */
+/** Random texts of words with one token each. */
 public final class Texts {
     private static final String[] WORDS = {"attention", "looks", "at", "every", "word", "of", "a", "sentence", "twice"};
 
@@ -18,8 +18,9 @@ public final class Texts {
     /**
      * Returns texts.
      *
-     * @param sizes number of texts, and the tokens of each, such as {@code 32x128}; {@code 32xragged} have {@code least} to 128
-     * @param others number of tokens that are not words of the text
+     * @param sizes number of texts, and the tokens of each text, such as {@code 32x128}. Texts of {@code 32xragged}
+     * have {@code least} to 128 tokens.
+     * @param others number of other tokens than words of the text
      */
     public static List<String> random(String sizes, int least, int others) {
         String[] parts = sizes.split("x");

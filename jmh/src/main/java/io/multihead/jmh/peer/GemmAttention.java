@@ -9,7 +9,7 @@ import java.nio.FloatBuffer;
 import org.bytedeco.javacpp.FloatPointer;
 import org.bytedeco.openblas.global.openblas;
 
-/** Attention as two multiplications of OpenBLAS per head, with this library's softmax between. */
+/** Attention as two multiplications of OpenBLAS per head, with this library's softmax between them. */
 public record GemmAttention(int[] sizes, boolean causal, Compute cpu, int threads) {
     public Runnable on(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) {
         openblas.blas_set_num_threads(threads);

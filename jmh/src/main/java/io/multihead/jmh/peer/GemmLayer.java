@@ -5,9 +5,11 @@ import io.multihead.jmh.data.Data;
 import io.multihead.jmh.data.LayerWeights;
 import java.nio.FloatBuffer;
 
-/** An attention layer on OpenBLAS: a multiplication per projection, onto its bias, and {@link GemmAttention}. */
+/**
+ * An attention layer with OpenBLAS: a multiplication per projection, which adds to the bias, and {@link GemmAttention}.
+ */
 public record GemmLayer(int rows, LayerWeights weights, int threads) {
-    /** The layer for heads of {@code sizes}: batch, heads, tokens, head dim. */
+    /** Returns the layer for {@code sizes}: batch, heads, tokens, head dim. */
     public Runnable on(int[] sizes, Compute cpu, FloatBuffer x, FloatBuffer y) {
         int length = rows * weights.features();
         FloatBuffer q = Data.zeros(length);

@@ -17,18 +17,18 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.FloatBuffer;
 
-/** Jlama's multiplication, which is in Java too, on native memory. */
+/** Jlama's multiplication, which is also in Java, on native memory. */
 public final class Jlama {
     private static final int BLOCK = 32;
 
-    /** The threads of this JVM; 0 before they start. */
+    /** The number of Jlama's threads in this JVM, which is 0 before they start. */
     private static int started;
 
     private Jlama() {}
 
     /**
-     * {@code C = A B} with A {@code [rows, depth]} and B {@code [depth, columns]}, which Jlama needs transposed, as it keeps
-     * weights: that happens here, not in the call.
+     * Returns the call {@code C = A B} with A {@code [rows, depth]} and B {@code [depth, columns]}. Jlama needs B
+     * transposed, like its weights. This method transposes B, not the call.
      */
     public static Runnable multiply(int[] sizes, int threads, FloatBuffer a, FloatBuffer b, FloatBuffer c) {
         int columns = sizes[1];
@@ -42,8 +42,9 @@ public final class Jlama {
     }
 
     /**
-     * {@code y = x W} for rows of x and blocks of Q4_0, in its own layout: elements as in the file, and scales in f32 in a separate tensor. With
-     * {@code isRounded}, each call rounds the rows to 8 bits, as its models do by default.
+     * Returns the call {@code y = x W} for rows of x and blocks of Q4_0 in Jlama's layout: elements as in the file, and
+     * scales in f32 in a separate tensor. With {@code isRounded}, each call rounds the rows to 8 bits, like Jlama's
+     * models by default.
      */
     public static Runnable multiply(int threads, FloatBuffer x, BlockTensor weights, boolean isRounded, FloatBuffer y) {
         int outputs = Math.toIntExact(weights.shape().dim(0));
@@ -65,7 +66,7 @@ public final class Jlama {
         };
     }
 
-    /** Sets the number once for the JVM, before its threads start: Jlama refuses a second time. */
+    /** Sets the number of threads once for the JVM, before they start, since Jlama refuses another call. */
     private static synchronized void useThreads(int threads) {
         if (threads == 1 || threads == started) {
             return;

@@ -8,9 +8,9 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Where llama.cpp's libraries are, and matrices as its products take them. */
+/** The location of llama.cpp's libraries, and matrices in the form of its products. */
 public final class LlamaProduct {
-    /** Where .ci/llamacpp puts llama.cpp's libraries. */
+    /** The folder in which .ci/llamacpp writes llama.cpp's libraries. */
     private static final Path LIBRARIES = Path.of("src/it/llamacpp/target/npm/package/bins/linux-x64");
 
     private LlamaProduct() {}
@@ -23,7 +23,7 @@ public final class LlamaProduct {
         return LIBRARIES;
     }
 
-    /** Returns a copy of blocks, as ggml takes them. */
+    /** Returns a copy of blocks in ggml's form. */
     public static GgmlProduct.Matrix matrix(BlockTensor weights) {
         MemorySegment bytes = weights.memory().asSlice(weights.offset(), weights.bytes());
         return new GgmlProduct.Matrix(weights.type().name(), copy(bytes), weights.columns(), weights.rows());

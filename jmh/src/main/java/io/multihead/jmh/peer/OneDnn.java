@@ -9,13 +9,13 @@ import org.bytedeco.javacpp.Loader;
 public final class OneDnn {
     private OneDnn() {}
 
-    /** {@code C = A B} with A {@code [rows, depth]} and B {@code [depth, columns]}. */
+    /** Returns the call {@code C = A B} with A {@code [rows, depth]} and B {@code [depth, columns]}. */
     public static Runnable multiply(int[] sizes, int threads, FloatBuffer a, FloatBuffer b, FloatBuffer c) {
         int rows = sizes[0];
         int columns = sizes[1];
         int depth = sizes[2];
         Loader.load(dnnl.class);
-        OpenMp.threads(threads); // oneDNN has no such call itself
+        OpenMp.threads(threads); // oneDNN has no function for this
         FloatPointer left = new FloatPointer(a);
         FloatPointer right = new FloatPointer(b);
         FloatPointer result = new FloatPointer(c);

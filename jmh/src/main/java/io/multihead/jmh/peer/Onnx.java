@@ -12,7 +12,10 @@ import java.nio.IntBuffer;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** A small ONNX model, written node by node as protocol buffers, with its inputs and outputs bound to native memory. */
+/**
+ * A small ONNX model, which is written node by node as protocol buffers. Its inputs and outputs are bound to native
+ * memory.
+ */
 public final class Onnx implements Runnable, AutoCloseable {
     private static final int FLOAT = 1;
     private static final int UINT8 = 2;
@@ -29,20 +32,20 @@ public final class Onnx implements Runnable, AutoCloseable {
         node = new OnnxMessage().text(4, operator).text(7, domain);
     }
 
-    /** Another node, to which all further inputs, attributes and outputs belong. */
+    /** Adds a node, to which all further inputs, attributes and outputs belong. */
     public Onnx then(String operator, String domain) {
         graph.message(1, node);
         node = new OnnxMessage().text(4, operator).text(7, domain);
         return this;
     }
 
-    /** An existing input, or none for an empty name. */
+    /** Adds an existing input, or an absent input for an empty name. */
     public Onnx from(String name) {
         node.text(1, name);
         return this;
     }
 
-    /** An output for later nodes only. */
+    /** Adds an output for later nodes only. */
     public Onnx to(String name) {
         node.text(2, name);
         return this;
@@ -52,7 +55,7 @@ public final class Onnx implements Runnable, AutoCloseable {
         return input(name, FLOAT, OnnxTensor.createTensor(environment, data, shape), shape);
     }
 
-    /** Whole numbers: lengths and such. */
+    /** Adds an input of integers, such as lengths. */
     public Onnx input(String name, IntBuffer data, long... shape) throws OrtException {
         return input(name, INT32, OnnxTensor.createTensor(environment, data, shape), shape);
     }
@@ -63,14 +66,14 @@ public final class Onnx implements Runnable, AutoCloseable {
         return from(name);
     }
 
-    /** A weight, which the runtime packs when the session is made. */
+    /** Adds a weight, which the runtime packs when it creates the session. */
     public Onnx constant(String name, FloatBuffer data, long... shape) {
         ByteBuffer raw = ByteBuffer.allocate(data.capacity() * Float.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         raw.asFloatBuffer().put(data.duplicate().rewind());
         return constant(name, FLOAT, raw.array(), shape);
     }
 
-    /** Bytes without a sign. */
+    /** Adds a constant of unsigned bytes. */
     public Onnx constant(String name, byte[] data, long... shape) {
         return constant(name, UINT8, data, shape);
     }
@@ -98,7 +101,7 @@ public final class Onnx implements Runnable, AutoCloseable {
         return output(name, OnnxTensor.createTensor(environment, data, shape), shape);
     }
 
-    /** An output that is written over an input. */
+    /** Adds an output that overwrites an input. */
     public Onnx sharedOutput(String name, String input, long... shape) {
         return output(name, inputs.get(input), shape);
     }

@@ -7,16 +7,19 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.FloatBuffer;
 
-/** ONNX Runtime's {@code MatMulNBits} on the quantized blocks of a file: the same integers, and scales that it has as floats. */
+/**
+ * ONNX Runtime's {@code MatMulNBits} on the quantized blocks of a file, with the same integers, and with scales as
+ * floats.
+ */
 public final class OnnxBlocks {
     private static final int BLOCK = 32;
 
     private OnnxBlocks() {}
 
     /**
-     * A product {@code [rows, outputs]} by blocks of Q4_0 or Q8_0.
+     * Returns a product {@code [rows, outputs]} with blocks of Q4_0 or Q8_0.
      *
-     * @param isExact whether inputs stay f32, else they are rounded to 8 bits
+     * @param isExact whether inputs remain f32. Otherwise, they are rounded to 8 bits.
      */
     public static Onnx multiply(
             int rows, BlockTensor weights, boolean isExact, int threads, FloatBuffer x, FloatBuffer y)
@@ -48,7 +51,10 @@ public final class OnnxBlocks {
                 .open(threads);
     }
 
-    /** Stores a block's integers without sign, two neighbors per byte if there are four bits: a file pairs integers at a distance of 16. */
+    /**
+     * Stores the integers of a block as unsigned numbers. A byte has two adjacent 4-bit integers. In a file, a byte has
+     * two integers at a distance of 16.
+     */
     private static void store(byte[] block, int bits, byte[] to, int at) {
         for (int i = 0; i < block.length; i++) {
             to[at + i] =

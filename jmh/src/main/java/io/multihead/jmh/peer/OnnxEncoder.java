@@ -12,7 +12,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.IntUnaryOperator;
 
-/** An exported BERT model, run by ONNX Runtime: the mean over the tokens that are no padding, of length 1, or first states. */
+/**
+ * An exported BERT model in ONNX Runtime. The result is the mean over the tokens without padding, divided by its
+ * length, or the first state.
+ */
 public final class OnnxEncoder implements AutoCloseable {
     private final OrtEnvironment environment = OrtEnvironment.getEnvironment();
     private final EncoderTokenizer tokenizer;
@@ -26,7 +29,7 @@ public final class OnnxEncoder implements AutoCloseable {
         }
     }
 
-    /** Computes one batch in which every text is as long as the longest. */
+    /** Computes one batch in which every text is padded to the longest text. */
     public float[][] embedPadded(List<String> texts) {
         int[][] ids = texts.stream().map(tokenizer::encodeWithSpecialTokens).toArray(int[][]::new);
         return run(ids, text -> 0, OnnxEncoder::mean);
@@ -40,7 +43,10 @@ public final class OnnxEncoder implements AutoCloseable {
         return vectors;
     }
 
-    /** Computes the states of the first tokens of pairs, the second texts of which begin after {@code seconds} tokens, in one padded batch. */
+    /**
+     * Computes the states of the first tokens of pairs in one padded batch. The second text of a pair begins after
+     * {@code seconds} tokens.
+     */
     public float[][] firstStates(int[][] pairs, IntUnaryOperator seconds) {
         return run(pairs, pair -> pairs[pair].length - seconds.applyAsInt(pair), (states, first, tokens, dim) -> {
             float[] row = new float[dim];
@@ -49,12 +55,12 @@ public final class OnnxEncoder implements AutoCloseable {
         });
     }
 
-    /** The result from a sequence's states. */
+    /** Returns the result for the states of a sequence. */
     private interface Pooling {
         float[] of(FloatBuffer states, int first, int tokens, int dim);
     }
 
-    /** Runs texts of which the last {@code ofTypeOne} tokens are of type 1. */
+    /** Runs texts. The last {@code ofTypeOne} tokens of a text have type 1. */
     private float[][] run(int[][] texts, IntUnaryOperator ofTypeOne, Pooling pooling) {
         int longest = Arrays.stream(texts).mapToInt(ids -> ids.length).max().orElse(0);
         long[] shape = {texts.length, longest};

@@ -8,7 +8,7 @@ import org.bytedeco.openblas.global.openblas;
 public final class OpenBlas {
     private OpenBlas() {}
 
-    /** {@code C = A B + beta C} with A {@code [rows, depth]} and B {@code [depth, columns]}. */
+    /** Returns the call {@code C = A B + beta C} with A {@code [rows, depth]} and B {@code [depth, columns]}. */
     public static Runnable multiply(int[] sizes, int threads, FloatBuffer a, FloatBuffer b, float beta, FloatBuffer c) {
         FloatPointer left = new FloatPointer(a);
         FloatPointer right = new FloatPointer(b);
@@ -18,7 +18,10 @@ public final class OpenBlas {
         return () -> product(sizes, strides, false, left, right, beta, result);
     }
 
-    /** {@code C = A B + beta C}, or with B transposed, of matrices whose rows are {@code strides} apart: A's, B's and C's. */
+    /**
+     * Computes {@code C = A B + beta C}, or with B transposed. {@code strides} has the distances of the rows of A, B
+     * and C.
+     */
     static void product(
             int[] sizes,
             int[] strides,

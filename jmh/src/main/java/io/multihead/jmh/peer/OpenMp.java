@@ -7,11 +7,14 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 
-/** The settings of peers' OpenMP. */
+/** Settings of OpenMP, which peers use. */
 public final class OpenMp {
     private OpenMp() {}
 
-    /** The number of threads for the calling thread's work; under this name the linker finds the OpenMP that a peer has loaded. */
+    /**
+     * Sets the number of threads for the work of the calling thread. With this library name, the linker finds the
+     * OpenMP that a peer has loaded.
+     */
     public static void threads(int threads) {
         MemorySegment set =
                 SymbolLookup.libraryLookup("libgomp.so.1", Arena.global()).findOrThrow("omp_set_num_threads");
@@ -24,7 +27,10 @@ public final class OpenMp {
         }
     }
 
-    /** Makes threads sleep between two jobs instead of spinning; read when OpenMP loads, so it must not have done so yet. */
+    /**
+     * Makes threads sleep between two jobs instead of spinning. OpenMP reads the setting when it is loaded, so this
+     * must be called before.
+     */
     public static void sleepBetweenJobs() {
         Linker linker = Linker.nativeLinker();
         try (Arena arena = Arena.ofConfined()) {

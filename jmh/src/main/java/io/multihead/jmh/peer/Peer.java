@@ -1,6 +1,6 @@
 package io.multihead.jmh.peer;
 
-/** Makes a peer's call, or reports that the peer is not available; nothing is skipped silently. */
+/** Creates a peer's call, or reports that the peer is not available. Nothing is skipped silently. */
 public final class Peer {
     private Peer() {}
 
@@ -18,12 +18,12 @@ public final class Peer {
         }
     }
 
-    /** For cases that a peer does not support. */
+    /** Returns the error of a case that a peer does not support. */
     public static IllegalStateException absent(String impl, String reason) {
         return new Absent(impl, reason, null);
     }
 
-    /** For a name that only another benchmark has, which must not be timed as something else. */
+    /** Returns the error of a name that this benchmark does not have, so that no other call is timed instead. */
     public static IllegalStateException unknown(String impl) {
         return absent(impl, "is not in this benchmark");
     }

@@ -12,25 +12,24 @@ import org.bytedeco.pytorch.TensorArrayRefOptional;
 import org.bytedeco.pytorch.TensorOptional;
 import org.bytedeco.pytorch.global.torch;
 
-/** PyTorch's own operators, on copies of the inputs in PyTorch's memory. */
+/** PyTorch's operators on copies of the inputs in PyTorch's memory. */
 public final class Torch {
     static {
-        // its threads and the threads of the BLAS below it alternate, and spinning threads keep the others from the
-        // cores
+        // PyTorch's threads and the threads of its BLAS alternate, and spinning threads would occupy the cores
         OpenMp.sleepBetweenJobs();
     }
 
     private Torch() {}
 
-    /** Both pools: PyTorch's own and the BLAS's below it, for calls of BLAS from one thread. */
+    /** Sets the threads of both pools, PyTorch's and its BLAS's, for calls of BLAS from one thread. */
     public static void threads(int threads) {
         torch.set_num_threads(threads);
         openblas.blas_set_num_threads(threads);
     }
 
     /**
-     * Only PyTorch's pool, for attention, which calls BLAS from each of its threads: a BLAS with its own threads would take a second
-     * instead of milliseconds.
+     * Sets the threads of PyTorch's pool only, for attention, which calls BLAS from each of its threads. With threads
+     * of BLAS, a call would take a second instead of milliseconds.
      */
     public static void attentionThreads(int threads) {
         torch.set_num_threads(threads);
@@ -41,7 +40,7 @@ public final class Torch {
         return torch.from_blob(new FloatPointer(values.duplicate()), shape).clone();
     }
 
-    /** Elements of a contiguous tensor. */
+    /** Reads the elements of a contiguous tensor. */
     public static void read(Tensor tensor, FloatBuffer to) {
         try (PointerScope scope = new PointerScope()) {
             FloatPointer from = new FloatPointer(tensor.contiguous().data_ptr_float());
@@ -51,7 +50,7 @@ public final class Torch {
         }
     }
 
-    /** A call that records nothing for gradients and leaves no temporary behind. */
+    /** Returns a call that records nothing for gradients and frees its temporaries. */
     public static Runnable inference(Runnable call) {
         return () -> {
             try (PointerScope scope = new PointerScope();
@@ -61,7 +60,10 @@ public final class Torch {
         };
     }
 
-    /** {@code C = A B} with A {@code [rows, depth]} and B {@code [depth, columns]}, into new memory; once into c. */
+    /**
+     * Returns the call {@code C = A B} with A {@code [rows, depth]} and B {@code [depth, columns]}, which writes to new
+     * memory. The result of one run is copied to c.
+     */
     public static Runnable multiply(int[] sizes, int threads, FloatBuffer a, FloatBuffer b, FloatBuffer c) {
         threads(threads);
         Tensor left = copy(a, sizes[0], sizes[2]);
@@ -73,13 +75,16 @@ public final class Torch {
         return made;
     }
 
-    /** Scaled dot-product attention of tensors {@code [batch, heads, tokens, dim]}, in any order in memory. */
+    /** Computes scaled dot-product attention of tensors {@code [batch, heads, tokens, dim]} with any strides. */
     public static Tensor attend(Tensor query, Tensor key, Tensor value, boolean causal) {
         return torch.scaled_dot_product_attention(
                 query, key, value, new TensorOptional(), 0.0, causal, new DoubleOptional(), false);
     }
 
-    /** Scaled dot-product attention {@code [batch, heads, tokens, dim]} and the gradients of q, k and v from the gradient of its output. */
+    /**
+     * Returns a call of scaled dot-product attention {@code [batch, heads, tokens, dim]} and of the gradients of q, k
+     * and v for the gradient of the output.
+     */
     public static Runnable attentionBackward(Tensor[] leaves, Tensor upstream, boolean causal, int threads) {
         attentionThreads(threads);
         return () -> {
@@ -94,7 +99,7 @@ public final class Torch {
         };
     }
 
-    /** Gradients of everything below, added to the earlier values. */
+    /** Adds the gradients of all leaves to their earlier values. */
     public static void backward(Tensor output, Tensor upstream) {
         output.backward(upstream, new BoolOptional(), false, new TensorArrayRefOptional());
     }

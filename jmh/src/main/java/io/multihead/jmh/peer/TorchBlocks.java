@@ -10,11 +10,14 @@ import org.bytedeco.pytorch.TransformerEncoderLayerImpl;
 import org.bytedeco.pytorch.TransformerEncoderLayerOptions;
 import org.bytedeco.pytorch.kGELU;
 
-/** PyTorch's encoder layers with GELU and without dropout, with parameters of ours. They have tokens before the batch, and norms with 1e-5. */
+/**
+ * PyTorch's encoder layers with GELU and without dropout, with this library's parameters. In their tensors, the axis of
+ * tokens precedes the batch. Their norms have an epsilon of 1e-5.
+ */
 public final class TorchBlocks {
     private TorchBlocks() {}
 
-    /** Returns a layer for each map of parameters, which have PyTorch's names. */
+    /** Returns a layer for each map of parameters with PyTorch's names. */
     public static List<TransformerEncoderLayerImpl> of(
             int dim, int heads, int feedForward, List<Map<String, Tensor>> parameters) {
         List<TransformerEncoderLayerImpl> layers = new ArrayList<>();
@@ -36,7 +39,7 @@ public final class TorchBlocks {
         return layers;
     }
 
-    /** Returns the output of layers one after the other. */
+    /** Returns the output of consecutive layers. */
     public static org.bytedeco.pytorch.Tensor forward(
             List<TransformerEncoderLayerImpl> layers, org.bytedeco.pytorch.Tensor x) {
         org.bytedeco.pytorch.Tensor y = x;

@@ -5,17 +5,20 @@ import java.util.TreeMap;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
-/** A case in which the impls of a benchmark are compared: its parameters but {@code impl}. Ordered by benchmark, threads, then parameters. */
+/**
+ * A case in which the impls of a benchmark are compared: all parameters except {@code impl}. Cases are ordered by
+ * benchmark, threads, then parameters.
+ */
 record Case(String benchmark, Map<String, String> parameters) implements Comparable<Case> {
     private static final Pattern NUMBER = Pattern.compile("\\d+");
 
-    /** Threads of the call; benchmarks without the parameter use one. */
+    /** Returns the number of threads of the call, which is 1 for benchmarks without the parameter. */
     int threads() {
         double threads = number("threads");
         return Double.isNaN(threads) ? 1 : (int) threads;
     }
 
-    /** A parameter as a number; NaN if there is none. */
+    /** Returns a parameter as a number, or NaN if it is absent. */
     double number(String parameter) {
         String value = parameters.getOrDefault(parameter, "");
         return NUMBER.matcher(value).matches() ? Double.parseDouble(value) : Double.NaN;
@@ -27,7 +30,7 @@ record Case(String benchmark, Map<String, String> parameters) implements Compara
         return new Case(benchmark, others);
     }
 
-    /** Parameters as the tables show them, threads last. */
+    /** Returns the text of the parameters in tables, with the threads at the end. */
     String label() {
         String threads = parameters.containsKey("threads") ? "threads=" + parameters.get("threads") : "";
         String others = labelWithoutThreads();
@@ -46,7 +49,9 @@ record Case(String benchmark, Map<String, String> parameters) implements Compara
         return key().compareTo(other.key());
     }
 
-    /** Numbers aligned to the right, so that 512 is before 4096, also within a shape. */
+    /**
+     * Returns a key for sorting, with numbers aligned to the right, so that 512 is before 4096, also within a shape.
+     */
     private String key() {
         String key = benchmark + " threads=" + threads() + ", " + labelWithoutThreads();
         return NUMBER.matcher(key)

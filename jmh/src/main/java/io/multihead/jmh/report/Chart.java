@@ -7,13 +7,14 @@ import java.util.function.DoubleFunction;
 import java.util.function.Predicate;
 
 /**
- * Horizontal bars in groups, as SVG, below a title: each bar has a separate line with its name before and its number after it, so texts
- * never overlap for any number of bars. A dashed line marks a limit that is not NaN; bars of impls that are ours have another color.
+ * Horizontal bars in groups, as SVG, below a title. Each bar has a separate line with its name before and its number
+ * after it, so that texts never overlap. A dashed line marks a limit that is not NaN. Bars of this library's impls have
+ * another color.
  */
 record Chart(String title, List<Group> groups, double limit, DoubleFunction<String> numbers, Predicate<String> ours) {
     private static final int WIDTH = 900;
     private static final int LINE = 18;
-    /** Of a letter of 12 pixels; wide letters such as m and W are few in names. */
+    /** The mean width of a letter of 12 pixels. Names have few wide letters such as m and W. */
     private static final double LETTER = 7.2;
 
     private static final int NUMBER = 70;
@@ -21,7 +22,7 @@ record Chart(String title, List<Group> groups, double limit, DoubleFunction<Stri
     private static final String OURS = "#0072b2";
     private static final String PEER = "#b9b3a5";
 
-    /** The bars of one case by impl, in the order in which they are drawn, below its name. */
+    /** The bars of one case by impl, in drawing order, and the name above them. */
     record Group(String name, Map<String, Double> bars) {}
 
     String svg() {

@@ -9,17 +9,23 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** The charts of a benchmark: speeds of all impls compared with their limit, one for each number of threads and unit of speed. */
+/**
+ * The charts of a benchmark: the speeds of all impls compared with their limit. Each number of threads and unit of
+ * speed has a chart.
+ */
 final class Charts {
-    /** Cases of a chart that fits on a screen. */
+    /** The number of cases in a chart that fits on a screen. */
     private static final int CASES = 8;
 
     private Charts() {}
 
-    /** An image of the page: its file's name without ending, and the chart, whose title is the text for readers who do not see it. */
+    /** An image of the page: the file name without extension, and the chart. Its title is the alternative text. */
     record Picture(String name, Chart chart) {}
 
-    /** The charts of one benchmark; none if no work is known, or for a single case, which a table shows equally well. */
+    /**
+     * Returns the charts of one benchmark, or none if no work is known, or for a single case, for which a table is
+     * sufficient.
+     */
     static List<Picture> of(Limits limits, Map<Case, Map<String, Result>> cases) {
         Map<String, List<Case>> charts = new TreeMap<>();
         cases.forEach((of, impls) -> {
@@ -57,7 +63,10 @@ final class Charts {
         return new Chart(title, groups, limit, Tables::speed, impl -> Impls.ours(first.benchmark(), impl));
     }
 
-    /** The work of this library in a case, which its peers do too; the work in f32 if it was not measured. */
+    /**
+     * Returns the work of this library in a case, which is also the work of its peers, or the work in f32 if this
+     * library was not measured.
+     */
     private static Work work(Map<String, Result> impls) {
         Result ours = impls.get("multihead");
         return ours != null
@@ -68,7 +77,10 @@ final class Charts {
                         .orElseThrow();
     }
 
-    /** Speeds of impls that did the same work as this library: a narrow cache would look slow because it reads less. */
+    /**
+     * Returns the speeds of impls with the same work as this library, since a narrow cache would look slow because it
+     * reads less.
+     */
     static Map<String, Double> speeds(Map<String, Result> impls) {
         Work work = work(impls);
         Map<String, Double> speeds = new LinkedHashMap<>();

@@ -11,7 +11,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
 
-/** The comparison of this library with the best peer: a line for each benchmark, and one for each of its cases. */
+/** The comparison of this library with the best peer, with a line for each benchmark and for each of its cases. */
 final class Claims {
     private static final String OURS = "multihead";
     private static final String BEST_PEERS = "best peers";
@@ -100,7 +100,10 @@ final class Claims {
         return Tables.markdown(columns, rows);
     }
 
-    /** Returns the lowest and highest ratio to the best peer, and the numbers of cases ahead, level and behind; empty if none is known. */
+    /**
+     * Returns the lowest and highest ratio to the best peer, and the numbers of cases ahead, level and behind, or an
+     * empty text if no ratio is known.
+     */
     static String summary(Map<Case, Map<String, Result>> cases) {
         List<Ratio> ratios = cases.values().stream()
                 .filter(impls -> impls.containsKey(OURS))
@@ -129,7 +132,7 @@ final class Claims {
         return NAMES.containsKey(benchmark) ? NAMES.get(benchmark) + " (`" + benchmark + "`)" : "`" + benchmark + "`";
     }
 
-    /** Returns the peers that are the fastest in a case. */
+    /** Returns the peers that are the fastest in at least one case. */
     private static Set<String> bestPeers(Collection<Map<String, Result>> cases) {
         Set<String> peers = new TreeSet<>(Impls.order());
         for (Map<String, Result> impls : cases) {

@@ -7,14 +7,17 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
-/** Prints how two builds of the library compare that took turns in the same rounds. */
+/** Prints the comparison of two builds of the library that alternated in the same rounds. */
 public final class Compare {
     private static final List<String> COLUMNS = List.of(
             "benchmark", "case", "impl", "base, ms", "spread", "this, ms", "spread", "base over this", "interval", "");
 
     private Compare() {}
 
-    /** Prints a table, then the controls, of a folder of results and the names of two builds, the older first. */
+    /**
+     * Prints a table, then the controls. The arguments are a folder of results and the names of two builds, the older
+     * one first.
+     */
     public static void main(String[] arguments) throws IOException {
         List<Path> folder = List.of(Path.of(arguments[0]));
         Results base = Results.read(folder, arguments[1]);

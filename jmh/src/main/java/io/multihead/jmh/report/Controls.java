@@ -11,9 +11,9 @@ import java.util.SortedSet;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
-/** The same measurement in every round, once or more, which differs only where the machine did. */
+/** Measurements that are repeated in every round. Differences are differences of the machine. */
 final class Controls {
-    /** A round is flagged in which a control differs by more than this share from its median over all rounds. */
+    /** A round is flagged if a control differs by more than this share from its median over all rounds. */
     static final double SHARE = 0.05;
 
     private final Map<String, SortedMap<Integer, List<Double>>> speeds = new LinkedHashMap<>();
@@ -43,7 +43,7 @@ final class Controls {
         return flagged;
     }
 
-    /** Returns a table with a row for each round; empty if there are none. */
+    /** Returns a table with a row for each round, or an empty text without rounds. */
     String table() {
         SortedMap<Integer, Map<String, String>> rows = new TreeMap<>();
         speeds.forEach((control, rounds) -> rounds.forEach((round, own) ->

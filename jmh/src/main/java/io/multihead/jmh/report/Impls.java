@@ -4,22 +4,22 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Set;
 
-/** Which impls are this library's own, and the order in which tables and charts have them. */
+/** The impls of this library, and the order of impls in tables and charts. */
 final class Impls {
     /** Benchmarks of this library only: variants compared with each other. */
     private static final Set<String> VARIANTS = Set.of("BackwardOptions", "DecodeBatch", "PrefillOptions");
 
-    /** Ours, then native peers, then those in Java. */
+    /** The order: this library's impls, then native peers, then peers in Java. */
     private static final List<String> KNOWN =
             List.of(("multihead packed materializing paged bf16 f16 i8 mixed alone plain "
                             + "onnxruntime onnxruntime-8bit onnxgqa onnxpadded onnxsingle langchain4j onnxint8 crate djlbert onednn openblas pytorch jlama jlama-8bit vectorops reducelanes loops scalar")
                     .split(" "));
 
-    /** This library put together otherwise, or after other calls, which is compared with the same call alone. */
+    /** Impls of this library in another form, or after other calls. They are compared with the usual call. */
     private static final Set<String> OTHERWISE =
             Set.of("packed", "materializing", "paged", "bf16", "f16", "i8", "i8blocks", "mixed");
 
-    /** Work that differs from the others': int8 weights, inputs rounded to 8 bits, and a call without a tokenizer. */
+    /** Impls with other work: int8 weights, inputs rounded to 8 bits, or a call without a tokenizer. */
     private static final Set<String> OTHER_WORK = Set.of("onnxint8", "multiheadids", "onnxruntime-8bit", "jlama-8bit");
 
     private Impls() {}
@@ -28,12 +28,12 @@ final class Impls {
         return VARIANTS.contains(benchmark) || impl.startsWith("multihead") || OTHERWISE.contains(impl);
     }
 
-    /** Returns whether an impl does the same work as the others, so that a ratio of times compares like with like. */
+    /** Returns whether an impl does the same work as the others, so that a ratio of times is meaningful. */
     static boolean comparable(String impl) {
         return !OTHER_WORK.contains(impl);
     }
 
-    /** Order of impls; an unknown one is between peers in Java and the others, by name. */
+    /** Returns the order of impls. Unknown impls are between the other impls and peers in Java, ordered by name. */
     static Comparator<String> order() {
         int javaPeers = KNOWN.indexOf("jlama");
         return Comparator.comparingInt((String impl) -> {

@@ -14,14 +14,14 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The limits of the machine, as {@link Roofline} measured it in every round: the limits of speeds, and controls that reveal rounds in which
- * the machine was slower.
+ * The limits of the machine, which {@link Roofline} measures in every round: the limits of speeds, and controls that
+ * reveal rounds in which the machine was slower.
  */
 final class Limits {
-    /** A number at the end is the threads that run at once. */
+    /** A name may end with the number of simultaneous threads. */
     private static final Pattern METHOD = Pattern.compile("(fmaPeak|readBandwidth)(\\d*)");
 
-    /** The difference between two forks of the same code on a quiet machine. */
+    /** The ratio of two forks of the same code on a quiet machine. */
     private static final double TOLERANCE = 1.02;
 
     private final Map<Work.Unit, SortedMap<Integer, Double>> highest = new EnumMap<>(Work.Unit.class);
@@ -34,7 +34,7 @@ final class Limits {
         }
         int threads = method.group(2).isEmpty() ? result.run().threads() : Integer.parseInt(method.group(2));
         boolean peak = method.group(1).equals("fmaPeak");
-        // each thread does the whole of it
+        // each thread does the whole work
         double each = peak ? Roofline.operations(Machine.lanes(result.run().flags())) : (double) Roofline.BYTES;
         Work work = new Work(threads * each, peak ? Work.Unit.OPERATIONS : Work.Unit.BYTES);
         result.times()
@@ -47,22 +47,22 @@ final class Limits {
         return true;
     }
 
-    /** Sets a limit, unless a higher one is known: a speed that was reached once is possible. */
+    /** Sets a limit, unless a higher limit is known, since a measured speed is possible. */
     void put(Work.Unit unit, int threads, double speed) {
         highest.computeIfAbsent(unit, key -> new TreeMap<>()).merge(threads, speed, Math::max);
     }
 
-    /** The limit of a number of threads in GFLOP/s or GB/s; NaN if unknown. */
+    /** Returns the limit of a number of threads in GFLOP/s or GB/s, or NaN if it is unknown. */
     double of(Work.Unit unit, int threads) {
         Map<Integer, Double> byThreads = all().getOrDefault(unit, new TreeMap<>());
         if (byThreads.containsKey(threads)) {
             return byThreads.get(threads);
         }
-        // cores multiply independently, but share memory: only a measurement shows how much two can read
+        // cores multiply independently, but share memory: only a measurement shows the bandwidth of two cores
         return unit == Work.Unit.OPERATIONS ? threads * byThreads.getOrDefault(1, Double.NaN) : Double.NaN;
     }
 
-    /** Returns these limits, or others and their controls where they have any. */
+    /** Returns newer limits and controls where they exist, and these ones otherwise. */
     Limits replacedBy(Limits newer) {
         Limits merged = new Limits();
         for (Limits each : List.of(this, newer)) {
@@ -74,8 +74,8 @@ final class Limits {
     }
 
     /**
-     * Returns results that are faster than their limit, which is a defect of the probe: a limit that a kernel exceeds is wrong. Reads of
-     * less than the probe reads may come from a cache.
+     * Returns results that are faster than their limit, which is a defect of the probe, since a limit that a kernel
+     * exceeds is wrong. Calls that read fewer bytes than the probe may read from a cache.
      */
     List<String> exceeded(Results results) {
         List<String> exceeded = new ArrayList<>();

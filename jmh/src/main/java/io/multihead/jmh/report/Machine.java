@@ -16,11 +16,17 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import jdk.incubator.vector.FloatVector;
 
-/** The properties of the machine and JVM that a figure depends on; the page is made on the machine that measured. */
+/**
+ * The properties of the machine and JVM on which a figure depends. The page is written on the machine of the
+ * measurement.
+ */
 public final class Machine {
     private Machine() {}
 
-    /** Floats of a vector in a JVM with these flags, which may be narrower than the processor's. */
+    /**
+     * Returns the number of floats of a vector in a JVM with these flags. Its vectors may be narrower than the
+     * processor's.
+     */
     static int lanes(List<String> flags) {
         int lanes = FloatVector.SPECIES_PREFERRED.length();
         for (String flag : flags) {
@@ -81,7 +87,7 @@ public final class Machine {
         return text.matches("\\d+") ? Integer.parseInt(text) : -1;
     }
 
-    /** The settings that most results share; then the settings of others, with their benchmarks. */
+    /** Returns the setting of most results, and then the settings of other results with their benchmarks. */
     private static String grouped(Collection<Result> all, Function<Result, String> value) {
         Map<String, List<Result>> groups =
                 all.stream().collect(Collectors.groupingBy(value, LinkedHashMap::new, Collectors.toList()));

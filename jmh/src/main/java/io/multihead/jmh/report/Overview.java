@@ -7,11 +7,14 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 
-/** One chart for the README: the speed of this library and of its peers, as a part of this library's, in a few cases of each kind. */
+/**
+ * One chart for the README: the speeds of this library and of its peers, relative to this library, in a few cases of
+ * each kind.
+ */
 final class Overview {
     private static final String OURS = "multihead";
 
-    /** Impls of one peer, of which a case has some: the fastest counts. */
+    /** The peers of impls. If a case has several impls of a peer, the fastest one counts. */
     private static final Map<String, String> PEERS = Map.of(
             "onnxruntime", "ONNX Runtime",
             "onnxgqa", "ONNX Runtime",
@@ -61,7 +64,10 @@ final class Overview {
         return groups.isEmpty() ? Optional.empty() : Optional.of(new Charts.Picture("overview", chart));
     }
 
-    /** Returns the speed of each peer over ours: the median over rounds in which both were measured. Empty without ours. */
+    /**
+     * Returns the speed of each peer relative to this library: the median over rounds in which both were measured. The
+     * map is empty without a measurement of this library.
+     */
     static Map<String, Double> speeds(Map<String, Result> impls) {
         Map<String, Double> speeds = new LinkedHashMap<>();
         Result ours = impls.get(OURS);

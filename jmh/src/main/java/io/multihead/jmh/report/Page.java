@@ -14,8 +14,9 @@ import java.util.SortedMap;
 import java.util.stream.Stream;
 
 /**
- * A Markdown page in which the study writes the text between two markers. The folder of the page's name has a JSON file for each kind of
- * processor, from which a page is written whenever the first one is, and a folder with its charts and a page for each benchmark.
+ * A Markdown page in which the study writes the text between two markers. The folder with the page's name has, for each
+ * kind of processor, a JSON file, a page that is written from it together with the first page, and a folder with charts
+ * and a page for each benchmark.
  */
 final class Page {
     private static final String BEGIN = "<!-- study:begin -->";
@@ -45,8 +46,9 @@ final class Page {
     }
 
     /**
-     * Writes all pages, and the JSON and the charts of processors that were measured, or the charts of all: each file whole, the first page last.
-     * Charts of these processors that their pages show no more are deleted.
+     * Writes all pages, and the JSON and the charts of measured processors, or the charts of all processors. Each file
+     * is written atomically, and the first page is the last file. Charts that the pages of these processors do not show
+     * are deleted.
      */
     void write(String... measured) throws IOException {
         Collection<String> keys = measured.length == 0 ? studies.keySet() : List.of(measured);

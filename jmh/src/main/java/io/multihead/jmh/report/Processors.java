@@ -3,7 +3,7 @@ package io.multihead.jmh.report;
 import java.util.List;
 import java.util.Locale;
 
-/** Kinds of processors by {@code cpuid}; one name stands for all models with the same cores. */
+/** Kinds of processors by {@code cpuid}. One name stands for all models with the same cores. */
 final class Processors {
     private static final String AMD = "AuthenticAMD";
     private static final String INTEL = "GenuineIntel";
@@ -25,7 +25,7 @@ final class Processors {
 
     private record Kind(String vendor, int family, int firstModel, int lastModel, String name) {}
 
-    /** Returns the name of a kind; for an unknown one, the processor's own name. */
+    /** Returns the name of a kind, or the name of the processor if its kind is unknown. */
     static String name(String vendor, int family, int model, String modelName) {
         return KINDS.stream()
                 .filter(kind -> kind.vendor.equals(vendor) && kind.family == family)

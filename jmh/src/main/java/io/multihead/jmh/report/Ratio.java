@@ -6,26 +6,31 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * The ratio of two speeds, from the ratios of the rounds in which both were measured.
+ * The ratio of two speeds, computed from the ratios of the rounds in which both were measured.
  *
- * <p>The interval of the sign test: order statistics of the ratios, which contain the median of their distribution with a probability that
- * depends only on the number of rounds, for any distribution. For {@code n} rounds the interval from the {@code
- * k}-th lowest to the {@code k}-th highest fails with {@code 2 P(B < k)}, {@code B} binomial of {@code n} and one half: the median is below
- * all {@code n} ratios with probability {@code 2^-n}. Five rounds give 94 % from the lowest to the highest; fewer give no interval of 90 %.
- * (H. A. David, H. N. Nagaraja, Order Statistics, 3rd edition, section 7.1.) A bootstrap of five values would promise more than it keeps.
+ * <p>The interval is the interval of the sign test. Its ends are order statistics of the ratios. It contains the median
+ * of their distribution with a probability that depends only on the number of rounds, for any distribution. For
+ * {@code n} rounds the interval from the {@code k}-th lowest to the {@code k}-th highest fails with {@code 2 P(B < k)},
+ * {@code B} binomial of {@code n} and one half: the median is below all {@code n} ratios with probability {@code 2^-n}.
+ * Five rounds give 94 % from the lowest to the highest ratio. Fewer rounds give no interval of 90 %. (H. A. David, H.
+ * N. Nagaraja, Order Statistics, 3rd edition, section 7.1.) A bootstrap of five values would have less than its nominal
+ * coverage.
  *
  * @param median median of the ratios
- * @param low lower end of the interval; NaN of a single round
+ * @param low lower end of the interval, or NaN for a single round
  * @param high upper end
  * @param coverage probability with which the interval contains the median
  */
 record Ratio(double median, double low, double high, double coverage) {
-    /** A smaller interval decides nothing. */
+    /** An interval with a lower coverage gives no verdict. */
     static final double CONFIDENCE = 0.9;
 
     static final Ratio NONE = new Ratio(Double.NaN, Double.NaN, Double.NaN, 0);
 
-    /** Returns the ratio with the narrowest interval that has the confidence, or the widest if none has. */
+    /**
+     * Returns the ratio with the narrowest interval that has the confidence, or with the widest interval if none has
+     * it.
+     */
     static Ratio of(Collection<Double> ratios) {
         if (ratios.isEmpty()) {
             return NONE;
@@ -54,7 +59,9 @@ record Ratio(double median, double low, double high, double coverage) {
         return 1 - 2 * below * Math.pow(0.5, n);
     }
 
-    /** Returns "ahead" or "behind" where the interval has the confidence and is on one side of 1, else "level". */
+    /**
+     * Returns "ahead" or "behind" if the interval has the confidence and is on one side of 1, and "level" otherwise.
+     */
     String verdict() {
         if (coverage < CONFIDENCE) {
             return "";
@@ -62,7 +69,7 @@ record Ratio(double median, double low, double high, double coverage) {
         return low > 1 ? "ahead" : high < 1 ? "behind" : "level";
     }
 
-    /** Returns the ends of the interval, each in a format; empty if there is none. */
+    /** Returns the formatted ends of the interval, or an empty text if there is none. */
     String interval(String format) {
         return Double.isNaN(low) ? "" : String.format(Locale.ROOT, format + " to " + format, low, high);
     }

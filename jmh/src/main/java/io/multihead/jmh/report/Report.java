@@ -5,15 +5,15 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 
-/** Makes the pages of the performance study from JMH's JSON, and prints the tables of the measurements. */
+/** Writes the pages of the performance study from JMH's JSON, and prints the tables of the measurements. */
 public final class Report {
     private Report() {}
 
     /**
      * Prints the tables, then writes the pages.
      *
-     * @param arguments the page, which is created if it is missing; then JSON files or folders of them, measured on this machine.
-     *     Without any, the page is written again from the results in its folder
+     * @param arguments the page, which is created if it is missing, then JSON files of measurements on this machine, or
+     * folders of such files. Without files, the page is written again from the results in its folder.
      */
     public static void main(String[] arguments) throws IOException {
         List<Path> paths = Arrays.stream(arguments).map(Path::of).toList();
@@ -24,7 +24,7 @@ public final class Report {
             Study here = Machine.here();
             Study measured =
                     new Study(here.name(), here.processor(), Results.read(paths.subList(1, paths.size()), "this"));
-            System.out.println(Sections.section(measured)); // is seen even if nothing can be drawn
+            System.out.println(Sections.section(measured)); // printed even if charts cannot be drawn
             page.write(page.add(measured));
         }
         System.err.println("written: " + paths.getFirst());

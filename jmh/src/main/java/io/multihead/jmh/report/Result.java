@@ -16,10 +16,10 @@ import java.util.function.UnaryOperator;
  *
  * @param benchmark class of the benchmark, without its package and {@code Bench}. {@code Sampled} is appended if each call was timed
  *     separately, since such times cannot be compared with times of many calls together
- * @param parameters all but {@code impl}
- * @param impl the value of that parameter; the method if a benchmark has no such parameter
- * @param work the least that a call has to do; unknown where single calls were timed
- * @param times median of the iterations of each fork, by rounds
+ * @param parameters all parameters except {@code impl}
+ * @param impl the value of the parameter {@code impl}, or the method if the benchmark does not have this parameter
+ * @param work the minimum work of a call, which is unknown if single calls were timed
+ * @param times median of the iterations of each fork by rounds
  */
 record Result(
         String benchmark,
@@ -33,11 +33,11 @@ record Result(
     private static final String SAMPLED = "sample";
 
     /**
-     * Single calls; NaN for a missing measurement.
+     * Measurements of single calls. A missing measurement is NaN.
      *
      * @param count number of results
-     * @param late the 99th percentile over the median, the median over rounds
-     * @param bytes allocated by a call, JMH's own among them, the median over rounds
+     * @param late the 99th percentile divided by the median, as a median over rounds
+     * @param bytes allocated by a call, including JMH's allocations, as a median over rounds
      */
     record Calls(double count, double late, double bytes) {
         private static Calls of(List<JsonNode> entries) {
@@ -69,10 +69,15 @@ record Result(
         }
     }
 
-    /** How JMH ran a benchmark: threads of JMH's own, JVM, its flags and vectors, forks and iterations, and the last day. */
+    /**
+     * The settings of a run of JMH: JMH's threads, JVM, its flags and vectors, forks and iterations, and the last day.
+     */
     record Run(int threads, String jdk, List<String> flags, int lanes, String iterations, String date) {}
 
-    /** Reads entries of the same benchmark, method and parameters, one a round, whose unit must be a time per call. */
+    /**
+     * Reads entries of the same benchmark, method and parameters, with one entry per round. Their unit must be a time
+     * per call.
+     */
     static Result of(SortedMap<Integer, List<JsonNode>> rounds) {
         SortedMap<Integer, List<Double>> forks = new TreeMap<>();
         int count = 0;
@@ -80,7 +85,7 @@ record Result(
             for (JsonNode entry : round.getValue()) {
                 List<Double> own = forks(entry.get("primaryMetric"));
                 for (int fork = 0; fork < own.size(); fork++) {
-                    // several forks in one file are rounds after each other
+                    // several forks in one file are consecutive rounds
                     forks.computeIfAbsent(round.getKey() + fork, key -> new ArrayList<>())
                             .add(own.get(fork));
                 }
@@ -161,7 +166,7 @@ record Result(
             fork.forEach(iteration -> iterations.add(iteration.asDouble() * milliseconds));
             forks.add(Times.median(iterations));
         }
-        // sampled times come as a histogram instead
+        // sampled times are stored as a histogram
         double median = metric.path("scorePercentiles").path("50.0").asDouble(Double.NaN);
         return forks.isEmpty() ? List.of(median * milliseconds) : List.copyOf(forks);
     }

@@ -22,12 +22,12 @@ import java.util.stream.Stream;
 
 /** The results of rounds as one study, with all rounds of each benchmark and its parameters. */
 final class Results {
-    /** By benchmark, then by case, then by impl, each in the order of the page. */
+    /** The results by benchmark, case and impl, each in the order of the page. */
     final Map<String, Map<Case, Map<String, Result>>> benchmarks = new TreeMap<>();
 
     final Limits limits;
 
-    /** Sorts results; results of controls become limits. */
+    /** Sorts results. Results of controls become limits. */
     Results(Collection<Result> all, Limits limits) {
         this.limits = limits;
         Map<String, Set<String>> methods = new TreeMap<>();
@@ -50,8 +50,9 @@ final class Results {
     }
 
     /**
-     * Returns these results with the cases of newer ones in their place, each case whole: impls of different runs did not take
-     * turns, and their rounds are not the same. Limits and controls are the newer ones where it has any.
+     * Returns these results with cases replaced by the cases of newer results. Cases are replaced as a whole, since
+     * impls of different runs did not alternate and do not have the same rounds. Newer limits and controls replace
+     * these limits and controls where they exist.
      */
     Results replacedBy(Results newer) {
         Results merged = new Results(List.of(), limits.replacedBy(newer.limits));
@@ -64,7 +65,7 @@ final class Results {
         return merged;
     }
 
-    /** Reads files of JMH's JSON, or of rounds of a build, which are merged; also folders of them. */
+    /** Reads and merges files or folders of JMH's JSON, or of rounds of a build. */
     static Results read(List<Path> paths, String build) throws IOException {
         List<Path> files = files(paths);
         Map<List<Object>, SortedMap<Integer, List<JsonNode>>> entries = new LinkedHashMap<>();
@@ -125,20 +126,24 @@ final class Results {
                 .put(result.impl(), result);
     }
 
-    /** Returns the best time of a peer that does the same work; NaN if there is none. */
+    /** Returns the best time of a peer that does the same work, or NaN if there is none. */
     static double bestPeer(Map<String, Result> impls) {
         return peers(impls).stream().mapToDouble(Result::time).min().orElse(Double.NaN);
     }
 
     /**
-     * Returns the ratio of an impl's speed to the fastest peer's in the same round. The minimum of several measured times is below the
-     * minimum of their true values, so this errs against the impl. An impl that does other work has no ratio.
+     * Returns the ratio of an impl's speed to the speed of the fastest peer in the same round. The minimum of several
+     * measured times is below the minimum of their true values, so the error is to the disadvantage of the impl. An
+     * impl that does other work has no ratio.
      */
     static Ratio overBestPeer(Map<String, Result> impls, Result result) {
         return Impls.comparable(result.impl()) ? overFastest(peers(impls), result) : Ratio.NONE;
     }
 
-    /** Returns the ratio of a result's speed to the fastest of others, for each round in which some of them were measured. */
+    /**
+     * Returns the ratio of a result's speed to the fastest of other results, for each round in which one of them was
+     * measured.
+     */
     static Ratio overFastest(List<Result> others, Result result) {
         List<Double> ratios = new ArrayList<>();
         result.times().rounds().forEach((round, time) -> others.stream()

@@ -9,7 +9,10 @@ import java.util.TreeMap;
 import java.util.function.BinaryOperator;
 import java.util.stream.Stream;
 
-/** The text of studies in Markdown: claims, how to read them, the machine of each measurement, and pages for each kind of processor. */
+/**
+ * The text of studies in Markdown: claims and their explanation, the machine of each measurement, and pages for each
+ * kind of processor.
+ */
 final class Sections {
     private static final String LEGEND = """
             Impls take turns: in each round, one fork of every impl of a case runs before any has a second. A row is one impl in one case.
@@ -31,7 +34,10 @@ final class Sections {
 
     private Sections() {}
 
-    /** Returns the first page: claims, how to read them, and the date of each measurement; pages of processors are in a folder. */
+    /**
+     * Returns the first page: claims and their explanation, and the date of each measurement. Pages of processors are
+     * in a folder.
+     */
     static String front(Map<String, Study> studies, String folder) {
         return Claims.ofAll(studies, folder)
                 + "\n## How to read the tables\n\n"
@@ -41,8 +47,8 @@ final class Sections {
     }
 
     /**
-     * Returns the pages of one processor by their paths: one with the machine and all claims, and one for each benchmark in a folder of
-     * the charts.
+     * Returns the pages of one processor by their paths: a page with the machine and all claims, and a page for each
+     * benchmark in the folder of the charts.
      */
     static Map<String, String> pages(String key, Study study) {
         Map<String, String> pages = new TreeMap<>();

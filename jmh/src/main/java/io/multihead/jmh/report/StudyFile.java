@@ -18,15 +18,16 @@ import java.util.TreeMap;
 import java.util.stream.Stream;
 
 /**
- * The measurements of one kind of processor, as JSON next to the page, so that the page keeps it when another runs the study: limits,
- * controls, JMH's settings, and each impl's time in each round, or its median and spread if rounds were not kept.
+ * The measurements of one kind of processor, as JSON next to the page, so that the page keeps them when another
+ * processor runs the study: limits, controls, JMH's settings, and the time of each impl in each round, or its median
+ * and spread if rounds were not kept.
  */
 final class StudyFile {
     private static final ObjectMapper JSON = new ObjectMapper();
 
     private StudyFile() {}
 
-    /** Reads the studies in a folder, by the name of the file without its ending; none if the folder is missing. */
+    /** Reads the studies in a folder by the file name without extension, or none if the folder is missing. */
     static SortedMap<String, Study> readAll(Path folder) throws IOException {
         SortedMap<String, Study> studies = new TreeMap<>();
         if (Files.isDirectory(folder)) {
@@ -43,7 +44,7 @@ final class StudyFile {
 
     private record Limit(Work.Unit unit, int threads, double speed) {}
 
-    /** A result by the index of its run, with the times of its rounds, or else their median and spread. */
+    /** A result with the index of its run, and with the times of its rounds or their median and spread. */
     @JsonInclude(JsonInclude.Include.NON_NULL)
     private record Entry(
             String benchmark,
@@ -116,7 +117,7 @@ final class StudyFile {
         return text(root).getBytes(StandardCharsets.UTF_8);
     }
 
-    /** Returns JSON with a line for each element of a list, so that a new measurement changes only its own lines. */
+    /** Returns JSON with a line for each element of a list, so that a new measurement changes only its lines. */
     private static String text(ObjectNode root) throws IOException {
         List<String> fields = new ArrayList<>();
         for (Map.Entry<String, JsonNode> field : root.properties()) {

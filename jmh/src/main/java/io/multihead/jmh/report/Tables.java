@@ -13,7 +13,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.IntStream;
 
-/** The tables of a benchmark, in Markdown: every case and impl, and the gain from a second thread. */
+/** The Markdown tables of a benchmark: every case and impl, and the gain from a second thread. */
 public final class Tables {
     private static final List<String> COLUMNS = List.of(
             "case,impl,ms,spread,speed,of the best peer,interval,verdict,of the limit,calls,p99,B/call".split(","));
@@ -26,14 +26,17 @@ public final class Tables {
         this.limits = limits;
     }
 
-    /** One row per case and impl; empty columns are omitted. */
+    /** Returns a table with one row per case and impl. Empty columns are omitted. */
     String results(Map<Case, Map<String, Result>> cases) {
         List<List<String>> rows = new ArrayList<>();
         cases.forEach((of, impls) -> impls.values().forEach(result -> rows.add(row(of, result, impls))));
         return markdown(COLUMNS, rows);
     }
 
-    /** Time with one thread over time with two, of every impl that ran with both; empty if none did. */
+    /**
+     * Returns the ratio of the times with one and with two threads for every impl that was measured with both, or an
+     * empty text if there is none.
+     */
     String secondThread(Map<Case, Map<String, Result>> cases) {
         Map<String, Map<String, String>> gains = new LinkedHashMap<>();
         Set<String> impls = new TreeSet<>(Impls.order());
@@ -75,13 +78,13 @@ public final class Tables {
         return number(speed < 100 ? "%.1f" : "%.0f", speed);
     }
 
-    /** Returns a time with four digits, the last ones of which may be 0. */
+    /** Returns a time with four digits, including trailing zeros. */
     private static String milliseconds(double time) {
         BigDecimal rounded = new BigDecimal(time).round(new MathContext(DIGITS));
         return rounded.setScale(rounded.scale() + DIGITS - rounded.precision()).toPlainString();
     }
 
-    /** Returns a table of rows by name, with the cells of each by column. */
+    /** Returns a table of rows by name. Each row has cells by column. */
     static String grid(String corner, Collection<String> columns, Map<?, Map<String, String>> cells) {
         List<String> head = new ArrayList<>(List.of(corner));
         head.addAll(columns);

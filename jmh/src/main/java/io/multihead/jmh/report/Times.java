@@ -9,9 +9,10 @@ import java.util.TreeMap;
 /**
  * The times of one impl in one case.
  *
- * @param forks milliseconds of each round's forks, of which most rounds have one; empty where only the next two are still known
+ * @param forks milliseconds of the forks of each round. Most rounds have one fork. The map is empty if only median and
+ * spread are known.
  * @param median median over rounds
- * @param spread slowest fork over the median; NaN for a single one, from which nothing follows about others
+ * @param spread slowest fork divided by the median, or NaN for a single fork, which has no spread
  */
 record Times(SortedMap<Integer, List<Double>> forks, double median, double spread) {
     static Times of(SortedMap<Integer, List<Double>> forks) {
@@ -21,7 +22,7 @@ record Times(SortedMap<Integer, List<Double>> forks, double median, double sprea
         return new Times(Collections.unmodifiableSortedMap(forks), median, spread);
     }
 
-    /** Returns the rest of a measurement whose rounds were not kept. */
+    /** Returns the times of a measurement without rounds. */
     static Times summary(double median, double spread) {
         return new Times(Collections.emptySortedMap(), median, spread);
     }
@@ -32,7 +33,7 @@ record Times(SortedMap<Integer, List<Double>> forks, double median, double sprea
         return rounds;
     }
 
-    /** Returns the middle value, or the mean of the two; NaN of none. */
+    /** Returns the middle value, or the mean of the two middle values, or NaN without values. */
     static double median(Collection<Double> values) {
         if (values.isEmpty()) {
             return Double.NaN;

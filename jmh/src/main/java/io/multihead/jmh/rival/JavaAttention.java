@@ -3,7 +3,7 @@ package io.multihead.jmh.rival;
 import java.nio.FloatBuffer;
 import java.util.stream.IntStream;
 
-/** Attention as Java code without a library has it, query by query, heads over threads. */
+/** Attention in Java code without a library: query by query, with heads divided among threads. */
 public record JavaAttention(String impl, int[] sizes, boolean causal, int threads) {
     public Runnable on(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) {
         JavaRow row = new JavaRow(impl, sizes[3], q, k, v);

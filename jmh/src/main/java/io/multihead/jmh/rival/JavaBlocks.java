@@ -14,9 +14,10 @@ import jdk.incubator.vector.VectorShape;
 import jdk.incubator.vector.VectorSpecies;
 
 /**
- * Rows by quantized blocks as Java engines multiply them, outputs over threads: one row by a dot product with each output's row of blocks as a
- * file has it, whose bytes are widened to floats, block by block times its scale (Llama3.java, and jinfer for one token); several rows by tiles
- * of two rows and three outputs, whose blocks are widened and scaled once for both rows (jinfer for prompts). For blocks of Q8_0 or Q4_0.
+ * Products of rows and quantized blocks as in Java engines, with outputs divided among threads. For one row, each
+ * output is a dot product with its row of blocks as in a file. The bytes are widened to floats, and each block is
+ * multiplied by its scale (Llama3.java, and jinfer for one token). Several rows are multiplied by tiles of two rows and
+ * three outputs. Their blocks are widened and scaled once for both rows (jinfer for prompts). Blocks are Q8_0 or Q4_0.
  */
 public record JavaBlocks(BlockType type, int inputs, int outputs) {
     private static final VectorSpecies<Float> FLOATS = FloatVector.SPECIES_PREFERRED;
@@ -26,10 +27,10 @@ public record JavaBlocks(BlockType type, int inputs, int outputs) {
 
     private static final int BLOCK = 32;
 
-    /** Outputs of a tile of two rows. */
+    /** The number of outputs of a tile of two rows. */
     private static final int TILE = 3;
 
-    /** {@code y = x W} for rows of x; W has the blocks of one output after the blocks of another. */
+    /** Computes {@code y = x W} for rows of x. W has the blocks of consecutive outputs. */
     public void multiply(int threads, float[] x, BlockTensor weights, FloatBuffer y) {
         int rows = x.length / inputs;
         IntStream each = IntStream.range(0, Math.ceilDiv(outputs, TILE));
@@ -88,7 +89,7 @@ public record JavaBlocks(BlockType type, int inputs, int outputs) {
         return Float.float16ToFloat(memory.get(ValueLayout.JAVA_SHORT_UNALIGNED, at));
     }
 
-    /** Returns a vector of a block's elements, from element {@code i} on. */
+    /** Returns a vector of the elements of a block from element {@code i} on. */
     private FloatVector widened(MemorySegment memory, long at, int i) {
         if (type == BlockType.Q8_0) {
             return (FloatVector)

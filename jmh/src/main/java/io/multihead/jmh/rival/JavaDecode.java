@@ -3,7 +3,7 @@ package io.multihead.jmh.rival;
 import java.nio.FloatBuffer;
 import java.util.stream.IntStream;
 
-/** Decode as Java engines have it today: each query head by itself, heads over threads. */
+/** Decode as in current Java engines: each query head is computed separately, with heads divided among threads. */
 public record JavaDecode(String impl, int heads, int keyValueHeads, int keys, int dim, int threads) {
     public Runnable on(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) {
         int group = heads / keyValueHeads;

@@ -2,11 +2,11 @@ package io.multihead.jmh.rival;
 
 import java.util.Arrays;
 
-/** Rows by a matrix as plain Java loops over {@code float[]} write it. */
+/** Products of rows and a matrix in plain Java loops over {@code float[]}. */
 public final class JavaMatrixRow {
     private JavaMatrixRow() {}
 
-    /** By a matrix {@code [k, n]}: multiples of its rows are added. */
+    /** Multiplies by a matrix {@code [k, n]}: multiples of its rows are added. */
     public static void byRows(float[] a, float[] b, float[] c, int m, int k, int n) {
         Arrays.fill(c, 0f);
         for (int row = 0; row < m; row++) {
@@ -19,7 +19,7 @@ public final class JavaMatrixRow {
         }
     }
 
-    /** By a matrix {@code [n, k]}, transposed: a dot product for each element. */
+    /** Multiplies by the transpose of a matrix {@code [n, k]}, with a dot product for each element. */
     public static void byColumns(float[] a, float[] b, float[] c, int m, int k, int n) {
         for (int row = 0; row < m; row++) {
             for (int j = 0; j < n; j++) {

@@ -8,8 +8,8 @@ import jdk.incubator.vector.VectorOperators;
 import jdk.incubator.vector.VectorSpecies;
 
 /**
- * One query over its keys as Java engines have it today: rows in {@code float[]}, a dot product per key, as a scalar loop or
- * with vectors and {@code reduceLanes}, then a softmax, then a multiple of each value.
+ * Attention of one query as in current Java engines: rows in {@code float[]}, a dot product per key, as a scalar loop
+ * or with vectors and {@code reduceLanes}, then a softmax, then a sum of multiples of the values.
  */
 public final class JavaRow {
     private static final VectorSpecies<Float> SPECIES = FloatVector.SPECIES_PREFERRED;
@@ -35,8 +35,8 @@ public final class JavaRow {
     }
 
     /**
-     * Attends with the query at {@code at}, where its output is written, over keys from {@code base} on, each {@code stride} after the one
-     * before, and values in the same layout; {@code row} is room for their scores.
+     * Computes the attention of the query at {@code at}, and writes the output there. Keys and values begin at
+     * {@code base}, at distances of {@code stride}. {@code row} is memory for their scores.
      */
     public void attend(float[] row, int at, int base, int stride, int keys) {
         float max = Float.NEGATIVE_INFINITY;

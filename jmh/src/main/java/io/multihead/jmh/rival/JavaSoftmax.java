@@ -4,7 +4,7 @@ import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorOperators;
 import jdk.incubator.vector.VectorSpecies;
 
-/** The softmax of rows in {@code float[]}, as loops or with the exponential that the vector API comes with. */
+/** The softmax of rows in {@code float[]}, as loops or with the exponential of the Vector API. */
 public final class JavaSoftmax {
     private static final VectorSpecies<Float> SPECIES = FloatVector.SPECIES_PREFERRED;
 
@@ -27,7 +27,7 @@ public final class JavaSoftmax {
         }
     }
 
-    /** For whole vectors only. */
+    /** Computes rows of whole vectors only. */
     public static void vectors(float[] from, float[] to, int columns) {
         for (int row = 0; row < from.length; row += columns) {
             FloatVector most = FloatVector.broadcast(SPECIES, Float.NEGATIVE_INFINITY);

@@ -8,11 +8,14 @@ import io.multihead.gemm.GemmOptions;
 import io.multihead.jmh.data.Data;
 import io.multihead.tensor.Tensor;
 
-/** Attention as two of this library's products per head, with all scores between: the comparison that shows the gain from tiling. */
+/**
+ * Attention as two of this library's products per head, with all scores in memory between them. The comparison shows
+ * the gain from tiling.
+ */
 public final class Materializing {
     private Materializing() {}
 
-    /** All tensors {@code [batch, heads, tokens, dim]}. */
+    /** Returns the call for tensors {@code [batch, heads, tokens, dim]}. */
     public static Runnable attention(
             Compute cpu, Tensor query, Tensor key, Tensor value, Tensor output, AttentionOptions options) {
         int tokens = (int) query.dim(2);

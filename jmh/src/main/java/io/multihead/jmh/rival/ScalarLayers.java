@@ -1,6 +1,6 @@
 package io.multihead.jmh.rival;
 
-/** Layers as Java programs without a library write them: scalar loops over {@code float[]} in one thread. */
+/** Layers in Java without a library: scalar loops over {@code float[]} in one thread. */
 public final class ScalarLayers {
     private static final float EPSILON = 1e-5f;
     private static final float LINEAR = 1.5957691f;
@@ -43,14 +43,14 @@ public final class ScalarLayers {
         }
     }
 
-    /** {@code x / (1 + e^-x)}. */
+    /** Computes {@code x / (1 + e^-x)}. */
     public static void silu(float[] x, float[] y) {
         for (int i = 0; i < x.length; i++) {
             y[i] = x[i] / (1 + (float) Math.exp(-x[i]));
         }
     }
 
-    /** {@code dx = dy s (1 + x (1 - s))} with the sigmoid s of x. */
+    /** Computes {@code dx = dy s (1 + x (1 - s))} with the sigmoid s of x. */
     public static void siluGradient(float[] x, float[] dy, float[] dx) {
         for (int i = 0; i < x.length; i++) {
             float s = 1 / (1 + (float) Math.exp(-x[i]));
@@ -103,7 +103,10 @@ public final class ScalarLayers {
         return 1 / (1 + (float) Math.exp(-x * (LINEAR + CUBIC * x * x)));
     }
 
-    /** The normal distribution by Abramowitz and Stegun 7.1.26, absolute error 1e-7: the most copied formula. */
+    /**
+     * Returns the normal distribution by the often used formula of Abramowitz and Stegun 7.1.26, with an absolute error
+     * of 1e-7.
+     */
     private static float normal(float x) {
         float z = Math.abs(x) * 0.70710677f;
         float t = 1 / (1 + 0.3275911f * z);

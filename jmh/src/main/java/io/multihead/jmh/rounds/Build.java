@@ -1,6 +1,9 @@
 package io.multihead.jmh.rounds;
 
-/** A build of the library, by the name in results, with the benchmarks compiled for it and all they need on the class path. */
+/**
+ * A build of the library: its name in results, and a class path with the benchmarks for this build and their
+ * dependencies.
+ */
 record Build(String name, String classPath) {
     static Build of(String argument) {
         int at = argument.indexOf('=');

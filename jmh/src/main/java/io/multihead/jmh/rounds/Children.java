@@ -5,28 +5,31 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Processes that end with this JVM, one after another, together with their child processes: a signal to this JVM alone would leave a fork
- * of JMH running during the next measurement.
+ * Consecutive processes that end with this JVM, together with their child processes. Without this, a signal to this JVM
+ * would leave a fork of JMH running during the next measurement.
  */
 public final class Children {
     private Process running;
     private boolean ended;
 
-    /** Makes a group of processes that ends when this JVM shuts down. */
+    /** Creates a group of processes that ends when this JVM shuts down. */
     public static Children ofThisJvm() {
         Children children = new Children();
         Runtime.getRuntime().addShutdownHook(new Thread(children::end));
         return children;
     }
 
-    /** Starts a process; throws {@link InterruptedException} if this JVM shuts down. */
+    /** Starts a process. Throws {@link InterruptedException} if this JVM shuts down. */
     public synchronized Process start(ProcessBuilder builder) throws IOException, InterruptedException {
         requireRunning();
         running = builder.start();
         return running;
     }
 
-    /** Returns the status of a process that ended; throws {@link InterruptedException} if this JVM shuts down, which may have ended it. */
+    /**
+     * Returns the status of a process after its end. Throws {@link InterruptedException} if this JVM shuts down, which
+     * may have ended the process.
+     */
     public int await(Process process) throws InterruptedException {
         int status = process.waitFor();
         synchronized (this) {
@@ -35,12 +38,12 @@ public final class Children {
         return status;
     }
 
-    /** Ends the process that runs, and all that it has started, and lets no other start. */
+    /** Ends the running process and its descendants, and prevents the start of other processes. */
     synchronized void end() {
         ended = true;
         if (running != null) {
-            // parents first, which could start more; listed before, since a child whose parent has ended is not
-            // a descendant
+            // parents first, since they could start more children; all are listed before, since a child without its
+            // parent is not a descendant
             List<ProcessHandle> all = new ArrayList<>(List.of(running.toHandle()));
             running.descendants().forEach(all::add);
             all.forEach(ProcessHandle::destroyForcibly);

@@ -13,9 +13,9 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Runs one fork with JMH in a separate process, and keeps its result as soon as it is complete. */
+/** Runs one fork of JMH in a separate process, and keeps its result as soon as it is complete. */
 final class Fork {
-    /** How the reason begins where a peer is missing, which no later round changes. */
+    /** The beginning of the reason if a peer is missing, which is the same in later rounds. */
     static final String ABSENT = "PEER ABSENT";
 
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -30,8 +30,8 @@ final class Fork {
     }
 
     /**
-     * Runs a fork and waits for it; returns why there is no result, or nothing if there is one. A shutdown of this JVM ends the fork. The result
-     * has its round and build, which is the library's.
+     * Runs a fork and waits for its end. Returns the reason for a missing result, or an empty text. A shutdown of this
+     * JVM ends the fork. The result states its round and the build of the library.
      */
     String run(String file, Trial trial, int round, Build build) throws IOException, InterruptedException {
         Path result = folder.resolve("jmh.tmp");
@@ -61,7 +61,7 @@ final class Fork {
         return "";
     }
 
-    /** Returns the message in JMH's output about a failure. */
+    /** Returns the message about a failure in JMH's output. */
     static String reason(List<String> lines, int status) {
         for (String line : lines) {
             if (line.contains(ABSENT)) {

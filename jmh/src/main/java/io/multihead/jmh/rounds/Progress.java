@@ -7,8 +7,8 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * The remaining time of a run: each fork takes the average of its earlier forks; a fork that has not run yet takes its planned time, times
- * the ratio of the others' times to their plans.
+ * The remaining time of a run. The estimate of a fork is the average of its earlier runs. The estimate of a fork
+ * without earlier runs is its planned time, times the ratio of other forks' times to their planned times.
  */
 final class Progress {
     private final Map<Schedule.Turn, DoubleSummaryStatistics> measured = new HashMap<>();

@@ -15,12 +15,13 @@ import java.util.Map;
 import org.openjdk.jmh.runner.options.CommandLineOptionException;
 
 /**
- * Measures in rounds. JMH runs all forks of one impl, then all of the next, minutes apart; a slow minute of a shared machine
- * then falls on one impl alone. Here one fork of each impl of a row takes its turn before any has a second, and the controls, the
- * FMA peak and the read bandwidth, run at the start of every round, then every few minutes, and at the end.
+ * Measures in rounds. JMH runs all forks of one impl, then all forks of the next impl, minutes apart, so that a slow
+ * minute of a shared machine affects one impl only. Here, each impl of a row runs one fork before any impl runs a
+ * second fork. The controls, which are the FMA peak and the read bandwidth, run at the start of every round, then every
+ * few minutes, and at the end.
  */
 public final class Rounds {
-    /** After this many seconds without a control, one runs before the next row. */
+    /** The number of seconds without a control, after which a control runs before the next row. */
     private static final double CONTROL_EVERY = 300;
 
     private static final String[] CONTROLS = {
@@ -48,11 +49,11 @@ public final class Rounds {
     }
 
     /**
-     * Measures the rows that lines of standard input select; each line has the arguments of one invocation of JMH separated by tabs. {@code
-     * -f} in a line is the number of rounds of that line.
+     * Measures the rows that the lines of standard input select. Each line has the arguments of one invocation of JMH,
+     * separated by tabs. {@code -f} in a line is the number of rounds of this line.
      *
-     * @param arguments the folder of results, which must be empty; the number of rounds of lines without {@code -f}; and the
-     *     builds to compare as {@code NAME=CLASSPATH}, the last of which runs the controls
+     * @param arguments the folder of results, which must be empty, the number of rounds of lines without {@code -f},
+     * and the builds to compare as {@code NAME=CLASSPATH}. The last build runs the controls.
      */
     public static void main(String[] arguments) throws Exception {
         Path folder = Files.createDirectories(Path.of(arguments[0]));
@@ -110,7 +111,7 @@ public final class Rounds {
 
     private void measure(int round, Schedule.Turn turn) throws IOException, InterruptedException {
         if (failures.getOrDefault(turn, "").startsWith(Fork.ABSENT)) {
-            return; // will be absent in every round
+            return; // the peer is absent in every round
         }
         double before = seconds();
         String file = String.format(Locale.ROOT, "%02d-%04d.json", round, ++files);
@@ -135,7 +136,7 @@ public final class Rounds {
                 Progress.text(estimate(round, left)));
     }
 
-    /** Returns the forks to come from a row of a round on, without controls. */
+    /** Returns the remaining forks from a row of a round on, without controls. */
     private List<Schedule.Turn> left(int round, int row) {
         List<Schedule.Turn> left = new ArrayList<>();
         for (int next = round; next <= schedule.rounds(); next++) {
@@ -146,7 +147,7 @@ public final class Rounds {
         return left;
     }
 
-    /** Returns the seconds that forks will take, with the controls of this round and later ones. */
+    /** Returns the estimated seconds of forks and of the controls of this and later rounds. */
     private double estimate(int round, List<Schedule.Turn> forks) {
         double rows = progress.left(forks);
         double each = progress.left(controls);

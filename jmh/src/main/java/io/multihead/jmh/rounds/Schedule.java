@@ -5,13 +5,13 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** The order in which forks run: round by round, and in each round row by row, so that the impls of a row take turns. */
+/** The order of forks: round by round, and in each round row by row, so that the impls of a row alternate. */
 final class Schedule {
     private final Map<Trial.Row, List<Trial>> rows = new LinkedHashMap<>();
     private final int rounds;
     private final int builds;
 
-    /** Sorts trials into rows for builds that take turns; a trial that occurs twice runs once a round. */
+    /** Sorts trials into rows for builds that alternate. A repeated trial runs once per round. */
     Schedule(List<Trial> trials, int builds) {
         this.builds = builds;
         for (Trial trial : trials) {
@@ -32,8 +32,8 @@ final class Schedule {
     }
 
     /**
-     * Returns the rows of a round, each with its forks in order. Every second round runs in the reverse order, so that slowing down or
-     * heating up during a row does not always affect the same impl.
+     * Returns the rows of a round, each with its forks in order. Every second round has the reverse order, so that a
+     * slower or hotter machine during a row does not always affect the same impl.
      *
      * @param round from 1
      */

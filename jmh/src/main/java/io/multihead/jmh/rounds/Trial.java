@@ -8,13 +8,16 @@ import java.util.TreeMap;
 import java.util.regex.Pattern;
 
 /**
- * The measurement of one fork of JMH: one benchmark method, named with its class and package, with one value of each parameter, and other
- * arguments of JMH, none of which selects benchmarks, parameters or forks; its rounds, and the expected time of a fork.
+ * The measurement of one fork of JMH: one benchmark method, named with its class and package, one value of each
+ * parameter, other arguments of JMH, which do not select benchmarks, parameters or forks, the rounds, and the expected
+ * time of a fork.
  */
 record Trial(String method, SortedMap<String, String> parameters, List<String> options, int rounds, double seconds) {
     private static final String IMPL = "impl";
 
-    /** The trials that alternate: trials that differ only in their impl. A method is an impl where no parameter is. */
+    /**
+     * Trials that alternate, since they differ only in their impl. Without a parameter impl, the method is the impl.
+     */
     record Row(String name, Map<String, String> parameters, List<String> options) {}
 
     Row row() {
@@ -30,8 +33,8 @@ record Trial(String method, SortedMap<String, String> parameters, List<String> o
     /** Returns the arguments of JMH for one fork that writes its result to a file. */
     List<String> arguments(String file) {
         List<String> arguments = new ArrayList<>();
-        // without its package, and the name of the method if it is the only one, which the benchmarks of an earlier
-        // build may not share
+        // without the package, and without the name of a single method, which may differ in the benchmarks of an
+        // earlier build
         String simple = method.substring(type().lastIndexOf('.') + 1);
         arguments.add(
                 "\\." + Pattern.quote(simple.replaceFirst("\\.time$", ".")) + (simple.endsWith(".time") ? "" : "$"));

@@ -21,9 +21,9 @@ import org.openjdk.jmh.runner.options.TimeValue;
 import org.openjdk.jmh.runner.options.VerboseMode;
 import org.openjdk.jmh.util.Optional;
 
-/** The trials that arguments of JMH select, found by JMH's own parser and list of benchmarks. */
+/** The trials that arguments of JMH select. JMH's parser and list of benchmarks are used. */
 final class Trials {
-    /** Start of the JVM that runs JMH and of its fork, and set-up of a benchmark. */
+    /** The seconds for the start of the JVM of JMH and of its fork, and for the set-up of a benchmark. */
     private static final double START = 3;
 
     /** Options of JMH without a value. */
@@ -31,7 +31,10 @@ final class Trials {
 
     private Trials() {}
 
-    /** Returns the trials of an invocation of JMH in its order; {@code rounds} is for arguments without {@code -f}. */
+    /**
+     * Returns the trials of an invocation of JMH in its order. {@code rounds} is the number of rounds for arguments
+     * without {@code -f}.
+     */
     static List<Trial> of(int rounds, String... arguments) throws CommandLineOptionException {
         CommandLineOptions options = new CommandLineOptions(arguments);
         OutputFormat silent = OutputFormatFactory.createFormatInstance(System.err, VerboseMode.SILENT);

@@ -51,7 +51,7 @@ class ChartTest {
         assertTrue(charts > 10, "charts: " + charts);
     }
 
-    /** A line has a name, its bar and its number, from left to right and inside the image. */
+    /** Requires that each line has a name, its bar and its number, from left to right and within the image. */
     private static void requireApart(String name, Chart chart) throws Exception {
         List<Element> texts = elements(chart, "text");
         HashSet<String> places = new HashSet<>();

@@ -12,7 +12,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class RatioTest {
-    /** Every value is above or below the median with equal probability, so outcomes are the patterns of n bits. */
+    /** Each value is above or below the median with equal probability, so the outcomes are the patterns of n bits. */
     @ParameterizedTest
     @ValueSource(ints = {2, 3, 5, 6, 8, 11})
     void coverageIsTheShareOfPatternsWithTheMedianInside(int n) {
@@ -61,7 +61,10 @@ class RatioTest {
         assertEquals("", Ratio.of(List.of()).verdict());
     }
 
-    /** Equal things are called unequal as rarely as the coverage states, for a skewed distribution too: delays only add. */
+    /**
+     * Equal speeds are judged unequal only as rarely as the coverage states, also for a skewed distribution, since
+     * delays only add time.
+     */
     @Test
     void equalThingsAreRarelyCalledUnequal() {
         Random random = new Random(7);

@@ -47,7 +47,7 @@ class ResultsTest {
             round(round + 1, "this", "onednn", rounds[round][1]);
             round(round + 1, "this", "openblas", rounds[round][2]);
         }
-        round(6, "this", "multihead", 1); // without a peer in its round it is not compared
+        round(6, "this", "multihead", 1); // a result without a peer in its round is not compared
         Map<String, Result> impls = read("this");
         Ratio ratio = Results.overBestPeer(impls, impls.get("multihead"));
         assertEquals(0.95, ratio.low(), 1e-12);

@@ -84,7 +84,10 @@ class ScheduleTest {
         assertThrows(CommandLineOptionException.class, () -> Trials.of(5, "-f", "many"));
     }
 
-    /** Without all parameters in a line of docs, a plan would measure all of their values; quick and compare select several classes. */
+    /**
+     * A line of the plan docs must set all parameters, since otherwise all values would be measured. The plans quick
+     * and compare select several classes.
+     */
     @Test
     void everyLineOfAPlanSelectsBenchmarksAndGivesTheirParameters() throws Exception {
         for (String set : List.of("quick", "docs", "compare")) {

@@ -3,7 +3,7 @@ package io.multihead.house.bad.attention;
 import io.multihead.house.bad.gemm.Offences;
 import io.multihead.house.bad.internal.exec.Pool;
 
-/** Points down, which is allowed, and at its neighbor. */
+/** Depends on a lower package, which is allowed, and on a package of the same level. */
 public final class Neighbor {
     private Neighbor() {}
 

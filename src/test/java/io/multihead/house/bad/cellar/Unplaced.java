@@ -1,6 +1,6 @@
 package io.multihead.house.bad.cellar;
 
-/** Lies in a package that the plan of the house does not have. */
+/** Is in a package that has no level. */
 public final class Unplaced {
     private Unplaced() {}
 }

@@ -1,6 +1,6 @@
 package io.multihead.house.bad.gemm;
 
-/** Needs the egg that needs it, through a nested class. */
+/** Depends on {@link Egg}, which depends on this class, through a nested class. */
 class Chicken {
     static class Brood {
         Egg egg() {

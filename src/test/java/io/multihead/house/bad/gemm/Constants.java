@@ -2,7 +2,7 @@ package io.multihead.house.bad.gemm;
 
 import static io.multihead.house.bad.gemm.Constants.SIZE;
 
-/** Needs each of the classes below, which need constants of it that the compiler inlines. */
+/** Depends on each of the classes below, which use constants of this class that the compiler inlines. */
 class Constants {
     static final int SIZE = 3;
     static final String NAME = "unused";

@@ -1,6 +1,6 @@
 package io.multihead.house.bad.gemm;
 
-/** Keeps thirteen variables; constants do not count. */
+/** Has thirteen variables. Constants do not count. */
 class Crowded {
     static int shared;
     final int constant = 0;

@@ -1,6 +1,6 @@
 package io.multihead.house.bad.gemm;
 
-/** Needs the chicken that needs it. */
+/** Depends on {@link Chicken}, which depends on this class. */
 class Egg {
     Chicken hatch() {
         return new Chicken();

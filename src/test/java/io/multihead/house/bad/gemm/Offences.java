@@ -29,7 +29,7 @@ public final class Offences {
         }
     }
 
-    /** Knows vectors, if only as an element of an array. */
+    /** Uses vectors, though only as elements of an array. */
     public static final class Vectors {
         private FloatVector @Nullable [] vectors;
 
@@ -77,7 +77,7 @@ public final class Offences {
         }
     }
 
-    /** Forges memory. */
+    /** Gives a memory segment another size. */
     @SuppressWarnings("restricted")
     public static final class Forges {
         private Forges() {}
@@ -87,7 +87,7 @@ public final class Offences {
         }
     }
 
-    /** Knows the network, if only by an address. */
+    /** Uses the network, though only an address. */
     public static final class Connects {
         private Connects() {}
 
@@ -127,7 +127,7 @@ public final class Offences {
         }
     }
 
-    /** Keeps a pool for the life of its class, behind a subtype of Executor. */
+    /** Holds a pool in a static field. The field's type is a subtype of Executor. */
     public static final class Keeps {
         private static @Nullable ExecutorService pool;
 
@@ -138,7 +138,7 @@ public final class Offences {
         }
     }
 
-    /** Starts threads outside the room for threads. */
+    /** Starts threads outside the package that may start them. */
     public static final class Starts {
         private Starts() {}
 
@@ -147,7 +147,7 @@ public final class Offences {
         }
     }
 
-    /** Borrows the common pool. */
+    /** Uses the common pool. */
     public static final class Borrows {
         private Borrows() {}
 

@@ -1,6 +1,6 @@
 package io.multihead.house.bad.gemm;
 
-/** Is needed and names {@link Constants} in a comment alone, which is no dependency. */
+/** Is a dependency of {@link Constants}, and names that class only in this comment, which is not a dependency. */
 class Talks {
     private Talks() {}
 

@@ -2,11 +2,11 @@ package io.multihead.house.bad.reference;
 
 import io.multihead.house.bad.internal.exec.Pool;
 
-/** A specification that needs more than tensors. */
+/** A specification with more dependencies than tensors. */
 public final class Specification {
     private Specification() {}
 
-    /** Uses a room that is neither tensor nor internal. */
+    /** Uses a package that is neither tensor nor internal. */
     public static void use() {
         Pool.start();
     }

@@ -9,7 +9,10 @@ import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import org.junit.jupiter.api.Test;
 
-/** The table of backward's tasks: head groups where there are enough of them, else key blocks and query blocks. */
+/**
+ * The table of backward's tasks. A task is a head group if there are enough head groups, otherwise a key block or a
+ * query block.
+ */
 class BackwardScheduleTest {
     private final BackwardSchedule schedule = new BackwardSchedule();
 
@@ -51,7 +54,10 @@ class BackwardScheduleTest {
         assertEquals(0, schedule.tasks());
     }
 
-    /** Two groups of two query heads; 300 queries are three blocks of a group's rows, 200 keys two blocks. */
+    /**
+     * Builds the table for two groups of two query heads. 300 queries are three blocks of a group's rows, and 200 keys
+     * are two blocks.
+     */
     private void build(boolean ofKeys, boolean ofQueries, int threads) {
         AttentionProblem problem = new AttentionProblem();
         problem.bindQuery(Tensor.allocate(Arena.ofAuto(), DType.F32, Shape.of(1, 4, 300, 1)), null);

@@ -24,7 +24,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 
-/** The table of forward's tasks: every row meets every split of its keys once, and few tasks are split. */
+/** The table of forward's tasks. Each row is computed once with each split of its keys, and few tasks are split. */
 class ForwardScheduleTest {
     private final ForwardSchedule schedule = new ForwardSchedule();
     private final ForwardArguments call = new ForwardArguments();
@@ -32,7 +32,7 @@ class ForwardScheduleTest {
     @Test
     void theTableCanBeRead() {
         build(2, 4, 2, 100, 300, 1);
-        // the 200 rows of two heads are two tasks; the first has its half of them, rounded up to whole tiles
+        // the 200 rows of two heads are two tasks, of which one has half of the rows, rounded up to whole tiles
         int half = Lanes.roundUp(100, AttentionBlocking.QUERY_TILE);
         assertEquals("""
                 task sequence keyValueHead rows split
@@ -126,7 +126,7 @@ class ForwardScheduleTest {
         }
     }
 
-    /** Of the buffers of a task, its rows make only queries and outputs with their compensation terms longer. */
+    /** Among the buffers of a task, only queries and outputs, with their compensation terms, grow with the rows. */
     @Test
     void anIntCountsTheBuffersOfATask() {
         for (int dim :
@@ -146,7 +146,7 @@ class ForwardScheduleTest {
         }
     }
 
-    /** Packed sequences with numbers of queries and keys from the seed, some without either. */
+    /** Packed sequences have random numbers of queries and keys. Some sequences have no query or no key. */
     @Property(tries = 200)
     void tasksAreTheSplitsThatSomeQuerySees(
             @ForAll long seed, @ForAll @IntRange(min = 1, max = 4) int sequences, @ForAll boolean causal) {
@@ -174,7 +174,10 @@ class ForwardScheduleTest {
         assertTrue(schedule.isSplit() || expected.size() <= sequences, schedule.toString());
     }
 
-    /** Adds the splits between the first and the last key that a query sees, key by key; one if there is none. */
+    /**
+     * Adds the split of each key between the first and the last key that a query sees, or one split if no query sees a
+     * key.
+     */
     private void addSplits(Set<String> splits, int sequence, long queries) {
         long end = call.mask.end(sequence, call.source().keys(sequence));
         long offset = call.mask.offset(sequence, queries, end);
@@ -215,7 +218,7 @@ class ForwardScheduleTest {
         return new TensorKeyValues(key, key);
     }
 
-    /** Returns keys of one element that is stored once. */
+    /** Returns keys that all repeat one stored element. */
     private static Tensor keys(long batch, long heads, long keys) {
         return tensor(1, 1, 1).broadcast(batch, heads, keys, 1);
     }

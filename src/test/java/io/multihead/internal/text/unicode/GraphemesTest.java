@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
-/** Clusters compared with the JDK's regular expressions, which follow the same annex. */
+/** Clusters are compared with the JDK's regular expressions, which follow the same Unicode annex. */
 @Execution(ExecutionMode.CONCURRENT)
 class GraphemesTest {
     private static final Pattern CLUSTER = Pattern.compile("\\X");
@@ -40,12 +40,13 @@ class GraphemesTest {
 
     private final Graphemes graphemes = new Graphemes();
 
-    /** Each code point after a letter and before one, and after a mark that joins the next character. */
+    /** Each code point is tested after a letter and before a letter, and after a mark that joins the next character. */
     @Test
     void everyCodePointJoinsAsInTheJdk() {
         List<String> different = new ArrayList<>();
         for (int c = 0; c <= Character.MAX_CODE_POINT; c++) {
-            // the JDK joins nothing to unassigned code points, the annex only to ignorable ones
+            // the JDK joins nothing to unassigned code points, and the annex joins characters to ignorable unassigned
+            // code points only
             boolean skipped =
                     Character.getType(c) == Character.SURROGATE || Character.getType(c) == Character.UNASSIGNED;
             String text =

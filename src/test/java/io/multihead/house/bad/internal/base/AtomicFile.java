@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** The one class that may create temporary files; an innocent one. */
+/** The only class that may create temporary files. It breaks no rule. */
 public final class AtomicFile {
     private AtomicFile() {}
 

@@ -1,6 +1,6 @@
 package io.multihead.house.bad.internal.exec;
 
-/** Starts a thread where threads are started: the one innocent class of this house. */
+/** Starts a thread in the package that may start threads. It breaks no rule. */
 public final class Pool {
     private Pool() {}
 

@@ -1,4 +1,4 @@
 package io.multihead.house.bad.internal.kernel;
 
-/** Not exported. */
+/** Is not exported. */
 public final class Hidden {}
