@@ -45,7 +45,7 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The methods of docs/drop-in.md and of its reference, against the specification. */
+/** The methods in docs/drop-in.md and docs/reference/drop-in.md are compared with the specification. */
 class DropInTest {
     private static final Compute CPU = Compute.serial();
     private static final int HEADS = 4;
@@ -199,7 +199,10 @@ class DropInTest {
         within(Numbers.of(view(buffers[3], sizes)), expected);
     }
 
-    /** A direct buffer is big-endian unless its caller changes that: computing with it would give 6.9e-41 for -0.0364. */
+    /**
+     * A direct buffer is big-endian unless its caller changes the order. If its bytes were read as little-endian, -0.0364 would become
+     * 6.9e-41.
+     */
     @Test
     void buffersOfTheOtherByteOrderAreRefused() {
         long[] sizes = {1, 2, HEADS, DIM};
@@ -255,7 +258,7 @@ class DropInTest {
         return AttentionOptions.DEFAULT.withMask(Mask.CAUSAL.and(Mask.keep(Tensor.of(keep, tokens, tokens))));
     }
 
-    /** Small integers, which f32 adds exactly. */
+    /** The values are small integers, whose sums are exact in f32. */
     @Test
     void productsWithBiasAndActivation() {
         float[] x = {1, 2, 3, -1, 0, 5};
@@ -309,7 +312,7 @@ class DropInTest {
         return y;
     }
 
-    /** Keys and values as {@code [1, tokens, heads, dim]}. */
+    /** Keys and values have the shape {@code [1, tokens, heads, dim]}. */
     private static void check(Tensor query, Tensor keys, Tensor values, Tensor output) {
         ReferenceAttention.Result expected = ReferenceAttention.forward(
                 query,

@@ -38,8 +38,8 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * Closed objects have freed their native memory, to the byte, without a garbage collection; objects that nobody closes free it after one.
- * Not run at each lane width: freeing memory does not depend on vectors.
+ * Closing an object frees every byte of its native memory without a garbage collection. A garbage collection frees the memory of objects
+ * that are not closed. The test does not run at every lane width, because freeing memory does not depend on vectors.
  */
 @Execution(ExecutionMode.CONCURRENT)
 class FreedMemoryTest {
@@ -56,8 +56,9 @@ class FreedMemoryTest {
     }
 
     /**
-     * Runs the scenarios in a separate JVM, which ends with an exception if memory is left. The first two leave nothing for a garbage
-     * collection to free while the next one measures; the layers of the last one do.
+     * Runs the scenarios in a separate JVM, which ends with an exception if memory is still allocated. The last scenario runs last because
+     * a garbage collection frees the memory of its layers, which would disturb the measurement of another scenario. The first two scenarios
+     * leave no such memory.
      */
     public static void main(String[] arguments) throws Exception {
         garbageFreesWhatNobodyCloses();
@@ -75,7 +76,7 @@ class FreedMemoryTest {
         }
     }
 
-    /** The operands of calls of every kind that has scratch memory, for one caller at a time. */
+    /** Operands for one call of each kind that uses scratch memory. One thread at a time uses them. */
     private static final class Calls {
         private final Tensor query;
         private final Tensor keys;
@@ -109,7 +110,7 @@ class FreedMemoryTest {
             x = zeros(arena, 2, 40, 64);
             y = zeros(arena, 2, 40, 64);
             block = TransformerBlock.initialize(arena, TransformerBlock.Config.of(64, 4, 128), 1);
-            // more keys than one split has, so that a decode step is divided
+            // there are more keys than in one split, so that a decode step is divided
             cache = KeyValueCache.contiguous(
                     arena, KeyValueCache.Config.of(1, 2, 64).withFormat(CacheFormat.I8), 1, 2100);
             token = zeros(arena, 1, 2, 2100, 64);
@@ -120,7 +121,7 @@ class FreedMemoryTest {
             return Tensor.zeros(arena, DType.F32, dims);
         }
 
-        /** Everything except objects whose memory the garbage collector frees. */
+        /** Makes all calls except those that create objects whose memory only the garbage collector frees. */
         void run(Compute cpu) {
             AttentionOutputs outputs = AttentionOutputs.of(out).withLogSumExp(logSumExp);
             Attention.forward(cpu, query, keys, keys, outputs, AttentionOptions.DEFAULT);
@@ -132,14 +133,14 @@ class FreedMemoryTest {
             cache.append(cpu, 0, 0, token, token);
             Tensor step = query.slice(0, 0, 1).slice(2, 0, 1);
             Attention.forward(cpu, step, cache.view(0, 0), AttentionOutputs.of(tokenOut), AttentionOptions.CAUSAL);
-            // fewer panels first, which more replace
+            // the second call needs more panels and replaces the scratch memory of the first
             Gemm.multiply(cpu, a, b.slice(1, 0, 30), c.slice(1, 0, 30), GemmOptions.DEFAULT);
             Gemm.multiply(cpu, a, b, c, GemmOptions.DEFAULT);
             Gemm.multiply(cpu, a, packed, c, GemmOptions.DEFAULT);
             block.forward(cpu, x, y);
         }
 
-        /** Calls with a score modifier. */
+        /** Makes a call with a score modifier, which runs {@code inside} once during the call. */
         void run(Compute cpu, Runnable inside) {
             AtomicBoolean first = new AtomicBoolean(true);
             ScoreOptions modified = ScoreOptions.NONE.withModifier((batch, head, row, key, score) -> {
@@ -179,7 +180,7 @@ class FreedMemoryTest {
         }
     }
 
-    /** How the scratch memory of a Compute comes to its end. */
+    /** When the scratch memory of a Compute is freed. */
     private enum End {
         CLOSED,
         CLOSED_WITHIN_CALLS,
@@ -189,7 +190,7 @@ class FreedMemoryTest {
     private static void check(ExecutorService callers, List<Calls> calls, Compute cpu, End end, String kind)
             throws Exception {
         long before = NativeMemory.allocated();
-        // several calls at a time have several workspaces
+        // each of several concurrent calls has a separate workspace
         CyclicBarrier together = new CyclicBarrier(CALLERS, end == End.CLOSED_WITHIN_CALLS ? cpu::close : null);
         List<Future<?>> running = new ArrayList<>();
         for (Calls call : calls) {
@@ -209,7 +210,8 @@ class FreedMemoryTest {
         } else {
             cpu.close();
         }
-        // threads free theirs when they are idle, and a helper gives its own back after the call has returned
+        // a thread frees its workspace when it is idle, and a helper thread returns its workspace after the call has
+        // returned
         long after = NativeMemory.after(end == End.TRIMMED ? cpu::trim : () -> {}, bytes -> bytes == before);
         requireLevel(before, after, kind + end);
         cpu.close();
@@ -224,9 +226,9 @@ class FreedMemoryTest {
     }
 
     private static void closedArenasFreeCachesAndWeights() {
-        // all stay reachable, so that a garbage collection frees nothing
+        // the objects stay reachable, so that a garbage collection does not free their memory
         List<Object> kept = new ArrayList<>();
-        // one thread: another one may join a loop, and take its scratch memory, whenever it comes to it
+        // one thread only: a second thread could join a loop, and allocate its scratch memory, at any time
         try (Arena operands = Arena.ofShared();
                 Compute cpu = Compute.serial()) {
             Tensor tokens = Calls.zeros(operands, 1, 2, 300, 40);
@@ -273,7 +275,7 @@ class FreedMemoryTest {
             long after = NativeMemory.after(
                     () -> {
                         System.gc();
-                        multiply(x, y); // scratch of garbage is freed when other scratch is allocated
+                        multiply(x, y); // allocating scratch memory frees the scratch memory of unreachable objects
                     },
                     bytes -> bytes == before);
             if (most <= before) {

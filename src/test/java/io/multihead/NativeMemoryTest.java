@@ -25,12 +25,12 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * Native memory of caches, packed weights and scratch, in a JVM whose heap and limit of direct memory are smaller than the allocations. One
- * JVM for all: each scenario has closed its allocations, or measures the memory that is left.
+ * Tests native memory of caches, packed weights and scratch in a JVM whose heap and direct memory limit are smaller than the allocations.
+ * All scenarios run in one JVM: each scenario closes its allocations or measures the memory that is still allocated.
  */
 @Execution(ExecutionMode.CONCURRENT)
 class NativeMemoryTest {
-    /** A GiB of caches and 256 MiB of weights, three times the memory that may be in use. */
+    /** The caches have 1 GiB and the weights 256 MiB, three times the memory that may be in use. */
     private static final int CREATIONS = 64;
 
     private static final long MIB = 1 << 20;
@@ -55,7 +55,7 @@ class NativeMemoryTest {
         abandon();
     }
 
-    /** Only the machine limits a cache of two GiB in an arena; in i8 with heads of 64, 120 MiB of it are scales. */
+    /** Only the memory of the machine limits a cache of 2 GiB in an arena. In i8 with 64 elements per head, 120 MiB of it are scales. */
     private static void cache(String name, KeyValueCache.Config config) {
         long tokens = 2048 * MIB / KeyValueCache.contiguous(config, 1, 1).bytesPerToken();
         try (Arena arena = Arena.ofShared();
@@ -73,7 +73,7 @@ class NativeMemoryTest {
         }
     }
 
-    /** Memory that is never closed is freed: the memory of caches and weights, and the scratch of the same number of Computes. */
+    /** The garbage collector frees the memory of caches, weights and Computes that are never closed. */
     private static void abandon() {
         Tensor x = Tensor.of(new float[256 * 256], 256, 256);
         Tensor y = Tensor.of(new float[256 * 256], 256, 256);
@@ -85,11 +85,11 @@ class NativeMemoryTest {
             KeyValueCache.contiguous(config, 1, 2048);
             most = Math.max(most, NativeMemory.allocated());
         }
-        // one cache of 16 MiB and one packed matrix of 4 MiB are alive whenever they have been created
+        // at least the newest cache of 16 MiB and the newest packed matrix of 4 MiB are alive
         report("abandon", most >= 20 * MIB && most < 400 * MIB, most);
     }
 
-    /** Trim and close free native memory at once, without a garbage collection. */
+    /** {@code trim} and {@code close} free native memory immediately, without a garbage collection. */
     private static void trim() {
         Tensor x = Tensor.of(new float[1024 * 1024], 1024, 1024);
         Tensor y = Tensor.of(new float[1024 * 1024], 1024, 1024);
@@ -98,7 +98,7 @@ class NativeMemoryTest {
             Gemm.multiply(cpu, x, x, y, GemmOptions.DEFAULT);
             long used = NativeMemory.allocated() - before;
             cpu.trim();
-            // panels of the columns of B that a task multiplies: 1024, or 384 with 16 vector registers
+            // scratch holds panels of the columns of B that a task multiplies: 1024, or 384 with 16 vector registers
             long least = Lanes.FEW_REGISTERS ? MIB : 4 * MIB;
             long rest = NativeMemory.allocated() - before;
             report("trim", used >= least && rest < Math.min(MIB, used / 2) && cpu.heldBytes() == 0, used);

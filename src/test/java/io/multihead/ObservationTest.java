@@ -27,7 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Flight recorder events, and one warning for each slow condition of the JVM. */
+/** Flight recorder events are written, and each slow condition of the JVM causes one warning. */
 class ObservationTest {
     @TempDir
     Path folder;
@@ -91,7 +91,7 @@ class ObservationTest {
         Attention.forward(Compute.serial(), zeros(2, 4, 5, 3), key, key, zeros(2, 4, 5, 3), options);
     }
 
-    /** Two calls in a separate JVM, which logs the message once. */
+    /** Makes two calls in a separate JVM, which logs the message once. */
     public static void main(String[] arguments) {
         for (int i = 0; i < 2; i++) {
             call(AttentionOptions.DEFAULT.withScores(ScoreOptions.NONE.withModifier((b, h, q, k, s) -> s)));

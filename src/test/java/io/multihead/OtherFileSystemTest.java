@@ -27,7 +27,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Whatever is written to a path is read from it, also in an archive, whose files cannot be mapped. */
+/** Files can be written and read on other file systems, such as an archive, whose files cannot be mapped. */
 class OtherFileSystemTest {
     private static final Compute CPU = Compute.serial();
 

@@ -44,7 +44,7 @@ import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 
-/** Memory of warm calls: no heap allocation per call, and scratch that does not grow with the square of the length. */
+/** Warm calls allocate nothing on the heap, and their scratch memory does not grow with the square of the length. */
 class SteadyStateTest {
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
@@ -106,7 +106,7 @@ class SteadyStateTest {
         }
     }
 
-    /** One row and a few by matrices that are not packed, in both orders and another type. */
+    /** One row and a few rows are multiplied by matrices that are not packed, in both storage orders and in f32 and bf16. */
     @Test
     void warmProductsOfAFewRowsAllocateNothing() {
         try (Arena arena = Arena.ofShared();
@@ -128,7 +128,7 @@ class SteadyStateTest {
         }
     }
 
-    /** Layers without a reason to allocate: their parts were checked when they were made. */
+    /** These layers need no allocation per call, because their parts were checked when the layers were created. */
     @Test
     void warmNormsAndActivationsAllocateNothing() {
         try (Arena arena = Arena.ofShared();
@@ -149,7 +149,7 @@ class SteadyStateTest {
         }
     }
 
-    /** Heads of whole panels that follow each other within a token are read several at once. */
+    /** Several heads are read at once if they are adjacent within a token and each fills whole panels. */
     @Test
     void warmAttentionOfAdjacentHeadsAllocatesNothing() {
         try (Arena arena = Arena.ofShared();
@@ -176,7 +176,7 @@ class SteadyStateTest {
         return Tensor.allocate(arena, dtype, Shape.of(2, tokens, heads, 32)).permute(0, 2, 1, 3);
     }
 
-    /** A mask, a scale, other strides and the logarithm take the general path, which copies each row. */
+    /** Calls with a mask, a scale, other strides or the logarithm take the general path, which copies each row. */
     @Test
     void warmSoftmaxAllocatesNothing() {
         try (Arena arena = Arena.ofConfined();
@@ -217,7 +217,7 @@ class SteadyStateTest {
         }
     }
 
-    /** Keys in i8 with a scale per block: widened for many rows, in place for one, and appended. */
+    /** Keys in i8 with a scale per block are widened for many rows and read in place for one row. Appending them is tested, too. */
     @Test
     void keysInBlocksAllocateNothing() {
         try (Arena arena = Arena.ofShared();
@@ -242,7 +242,7 @@ class SteadyStateTest {
         }
     }
 
-    /** Rotation by positions per sequence and stream, by tables and by angles of tokens, and on the way into a cache. */
+    /** Tests rotation by positions per sequence and stream, by tables, by angles of tokens, and while tokens are appended to a cache. */
     private static void rotates(Arena arena, Compute cpu) {
         Tensor x = Tensor.allocate(arena, DType.BF16, Shape.of(2, 3, 33, 40));
         Tensor table = Tensor.allocate(arena, DType.F32, Shape.of(70, 20));
@@ -272,7 +272,7 @@ class SteadyStateTest {
         });
     }
 
-    /** More sequences than the check that they differ has memory for at first. */
+    /** The check for duplicate sequences must enlarge its memory for this number of sequences. */
     @Test
     void warmAppendsToManySequencesAllocateNothing() {
         try (Arena arena = Arena.ofConfined();
@@ -289,7 +289,7 @@ class SteadyStateTest {
         }
     }
 
-    /** 16 times the keys and queries may need more scratch only for packed keys and values. */
+    /** With 16 times the keys and queries, only the scratch for packed keys and values may grow. */
     @Test
     void scratchGrowsOnlyByPackedKeys() {
         settlesForScratch();
@@ -300,8 +300,8 @@ class SteadyStateTest {
     }
 
     /**
-     * Backward keeps a group's queries and output gradients packed: at most a KiB per query row of 16 features, and no memory that grows
-     * with L^2.
+     * Backward keeps the queries and output gradients of a group packed. This takes at most 1 KiB per query row of 16 features, and no
+     * memory grows with L^2.
      */
     @Test
     void scratchOfBackwardIsLinear() {
@@ -313,7 +313,10 @@ class SteadyStateTest {
         assertTrue(large <= small + 8192L * 1024, "scratch for 512: " + small + ", for 8192: " + large);
     }
 
-    /** Repeats a call until vectors are not objects: some small objects describe each backward. */
+    /**
+     * Repeats a call until C2 has compiled it, after which vectors are not objects. A few small objects per call remain, which describe the
+     * backward pass.
+     */
     private static void settlesBelow(long limit, LongSupplier call) {
         long bytes = Long.MAX_VALUE;
         for (Patience patience = new Patience(); bytes > limit && patience.isLeft(); ) {
@@ -330,7 +333,7 @@ class SteadyStateTest {
         }
     }
 
-    /** Bytes that backward allocates on the calling thread. */
+    /** Returns the bytes that backward allocates on the calling thread. */
     private static long backward(Compute cpu, Tensor x) {
         try (Arena arena = Arena.ofConfined()) {
             Tensor[] gradients = new Tensor[3];
@@ -348,9 +351,9 @@ class SteadyStateTest {
         }
     }
 
-    /** Compiles the path first: until then vectors are objects, which would drown the scratch. */
+    /** Repeats the call until C2 has compiled it. Before that, vectors are objects and need more memory than the scratch. */
     private static void settlesForScratch() {
-        // 2048 keys, so that splits are merged
+        // there are 2048 keys, so that splits are merged
         Tensor q = Tensor.of(new float[2048 * 16], 1, 1, 2048, 16);
         Tensor out = Tensor.of(new float[2048 * 16], 1, 1, 2048, 16);
         Compute cpu = Compute.serial();
@@ -358,8 +361,8 @@ class SteadyStateTest {
     }
 
     /**
-     * The minimum of three calls, each with separate scratch: growing scratch would show in all of them, whereas C2 may discard code during
-     * one, after which vectors are objects until it has compiled the path again (14 MB in one run with the serial collector).
+     * Returns the minimum of three calls, each with separate scratch. Growing scratch would increase all three. C2 may discard code during
+     * one call; vectors are then objects until C2 has compiled the path again (14 MB in one run with the serial collector).
      */
     private static long leastColdBytes(int length) {
         return LongStream.range(0, 3).map(i -> coldBytes(length)).min().orElseThrow();
@@ -372,7 +375,8 @@ class SteadyStateTest {
             try (Compute cpu = Compute.serial()) {
                 long before = THREADS.getCurrentThreadAllocatedBytes();
                 Attention.forward(cpu, q, q, q, out, AttentionOptions.DEFAULT);
-                // native panels are counted by the Compute alone, its arrays twice: they do not depend on the length
+                // only the Compute counts native panels; arrays are counted twice, which is harmless because their size
+                // does not depend on the length
                 return THREADS.getCurrentThreadAllocatedBytes() - before + cpu.heldBytes();
             }
         }

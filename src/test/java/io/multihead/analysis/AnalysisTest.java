@@ -31,8 +31,8 @@ class AnalysisTest {
                 rows[6 + i] = Math.nextUp(rows[i]);
             }
             double cosine = HeadStatistics.of(Tensor.of(rows, 2, 1, 6)).cosineSimilarity()[0][1];
-            // elements differ by one part in 2^23: the angle is at most 2^-22; sums of six and a few more roundings of
-            // 2^-53
+            // elements differ by one part in 2^23, so the angle is at most 2^-22; the sums of six products and a few
+            // more operations round by 2^-53 each
             assertEquals(1, cosine, 0x1p-45 + 20 * 0x1p-53);
             assertTrue(cosine <= 1, () -> String.valueOf(cosine));
         }

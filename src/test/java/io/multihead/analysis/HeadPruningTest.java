@@ -11,7 +11,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Importance, ablation and pruning on models whose answer is known. */
+/** Importance, ablation and pruning of models with known results. */
 class HeadPruningTest {
     /** The contribution of each head to the accuracy of an artificial model of two layers. */
     private static final double[][] WORTH = {{0.2, 0.0, 0.004}, {0.1, 0.3, 0.003}};
@@ -56,9 +56,8 @@ class HeadPruningTest {
         assertEquals(0.9, result.steps().get(2).accuracy(), 1e-12);
         assertArrayEquals(new int[] {0}, result.survivors(0));
         assertArrayEquals(new int[] {0, 1}, result.survivors(1));
-        // the next least important head is the last one of its layer, so a more important head is removed, although
-        // layer 0 has the least
-        // important head
+        // the least important head, in layer 0, is the last one of its layer, so a more important head of another layer
+        // is removed
         double[][] worth = {{0.001, 0.002, 0.003}, {1, 2, 3}};
         HeadPruning.Result fewest = HeadPruning.greedyTo(2, 3, 2, kept -> 1, kept -> worth);
         assertArrayEquals(new int[] {2}, fewest.survivors(0));
@@ -160,7 +159,7 @@ class HeadPruningTest {
         }
         AttentionCost cost = new AttentionCost(64, 8);
         assertEquals(2L * 64 * 256 + 256 + 64, cost.feedForwardParameters(256, true));
-        // five multiplications of 2 L^2 d, where forward has two
+        // backward has five products of 2 L^2 d operations, forward has two
         assertEquals(
                 10.0 * 100 * 64,
                 cost.backwardOperations(Component.SCORES, 10) + cost.backwardOperations(Component.VALUES, 10));

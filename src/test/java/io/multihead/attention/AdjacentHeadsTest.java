@@ -20,8 +20,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * Heads that follow each other within a token, {@code (batch, tokens, heads, dim)}, are read several at once; heads that are separate
- * matrices, one by one. Both have the same bits.
+ * Several heads are read at once if they are adjacent within a token, as in {@code (batch, tokens, heads, dim)}. Heads that are separate
+ * matrices are read one by one. Both have the same bits.
  */
 class AdjacentHeadsTest {
     private static final int BATCH = 2;
@@ -52,7 +52,7 @@ class AdjacentHeadsTest {
         }
     }
 
-    /** One call after the other on the same thread, whose buffers still hold the heads of the first. */
+    /** Calls run one after the other on the same thread, whose buffers still hold the heads of the previous call. */
     @Test
     void secondCallReadsItsOwnTensors() {
         SplittableRandom random = new SplittableRandom(7);
@@ -65,7 +65,7 @@ class AdjacentHeadsTest {
         }
     }
 
-    /** A value that is not finite is kept out of the product: it affects only its own head, and the queries that see it. */
+    /** A value that is not finite affects only its head and the queries that see it. */
     @ParameterizedTest
     @CsvSource({"9, 9, 50, 50, 32, 64", "12, 4, 70, 70, 32, 32", "3, 3, 193, 257, 32, 32", "4, 4, 1, 30, 64, 64"})
     void sameBitsWithNonFiniteValues(int heads, int keyHeads, int queries, int keys, int headDim, int valueDim) {
@@ -81,15 +81,15 @@ class AdjacentHeadsTest {
                     value.set(specials[i], i % BATCH, 1, keys - 1 - i * 7, i * 13);
                 }
                 AttentionOutputs all = assertSameBits(arena, cpu, query, key, value, AttentionOptions.DEFAULT);
-                assertTrue(holdsNonFinite(all.output().select(1, heads / keyHeads)), "none reached the output");
-                assertFalse(holdsNonFinite(all.output().select(1, 0)), "the head before it has some");
-                assertFalse(holdsNonFinite(all.output().select(1, heads - 1)), "the last head has some");
+                assertTrue(holdsNonFinite(all.output().select(1, heads / keyHeads)), "all outputs are finite");
+                assertFalse(holdsNonFinite(all.output().select(1, 0)), "the head before it has non-finite values");
+                assertFalse(holdsNonFinite(all.output().select(1, heads - 1)), "the last head has non-finite values");
                 assertSameBits(arena, cpu, query, key, value, AttentionOptions.CAUSAL);
             }
         }
     }
 
-    /** Some of the heads of a larger tensor, whose others are NaN: neither the first nor the last head is read. */
+    /** A call reads some heads of a larger tensor. The other heads, before and after them, are NaN and are not read. */
     @ParameterizedTest
     @CsvSource({"5, 50, 50, 32", "4, 1, 130, 64", "2, 30, 300, 96"})
     void sameBitsForSomeOfTheHeads(int heads, int queries, int keys, int dim) {
@@ -110,8 +110,8 @@ class AdjacentHeadsTest {
     }
 
     /**
-     * Backward sets elements that are not finite to 0 in the rows that it read. The gradients of a bias and of sinks read the rows again. Q is
-     * changed after forward, so that only its rows have NaN.
+     * Backward sets elements that are not finite to 0 in the rows that it has read. The gradients of a bias and of sinks read the rows
+     * again. NaN is written to Q after forward, so that only rows of Q contain NaN.
      */
     @ParameterizedTest
     @CsvSource({"1, 40, 40", "2, 40, 40", "1, 70, 128", "1, 300, 200"})
@@ -216,7 +216,10 @@ class AdjacentHeadsTest {
         return copy;
     }
 
-    /** Compares the output alone, with log-sum-exp, and with weights too; returns the results of adjacent heads. */
+    /**
+     * Compares a call with the output only, a call with log-sum-exp, and a call with log-sum-exp and weights. Returns the results of
+     * adjacent heads.
+     */
     private static AttentionOutputs assertSameBits(
             Arena arena, Compute cpu, Tensor query, Tensor key, Tensor value, AttentionOptions options) {
         Tensor queryApart = apart(arena, query);

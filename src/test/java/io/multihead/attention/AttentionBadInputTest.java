@@ -13,7 +13,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import org.junit.jupiter.api.Test;
 
-/** Every illegal argument causes a message that names it, its value and the expected value, and nothing is written. */
+/** The error for an illegal argument names the argument, its value and the expected value, and nothing is written. */
 class AttentionBadInputTest {
     private static final Compute CPU = Compute.serial();
 

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** Every {@code sdpa} vector: the specification to float64 precision, the kernels to 1e-6 of the largest value. */
+/** The specification agrees with every {@code sdpa} vector to float64 precision, and the kernels agree to 1e-6 of the largest value. */
 @Tag("lanes")
 class AttentionGoldenTest {
     private static double worst;
@@ -60,7 +60,7 @@ class AttentionGoldenTest {
                 }));
     }
 
-    /** The options of a vector. */
+    /** Returns the options of a golden vector. */
     static AttentionOptions options(Golden golden) {
         Tensor mask = golden.find("attn_mask");
         Mask made = mask == null ? Mask.NONE : mask.dtype() == DType.I8 ? Mask.keep(mask) : Mask.bias(mask);
@@ -92,7 +92,7 @@ class AttentionGoldenTest {
         return call(golden, ReferenceDropout.NONE).forward();
     }
 
-    /** The inputs of a vector. */
+    /** Returns the inputs of a golden vector as a call of the specification. */
     static ReferenceAttention.Call call(Golden golden, ReferenceDropout dropout) {
         Tensor mask = golden.find("attn_mask");
         ScoreRule rule =
@@ -115,7 +115,7 @@ class AttentionGoldenTest {
         return error;
     }
 
-    /** Errors relative to the largest value; minus infinity must be minus infinity. */
+    /** Errors are relative to the largest value. An expected minus infinity must be matched exactly. */
     static void assertClose(double[] expected, double[] actual, double tolerance) {
         assertEquals(expected.length, actual.length);
         double scale = Arrays.stream(expected)

@@ -34,8 +34,8 @@ import net.jqwik.api.Tag;
 import net.jqwik.api.lifecycle.AfterContainer;
 
 /**
- * Attention backward compared with its specification, with random values for everything that a call can vary: every second call has no
- * options, every other call has windows, blocks, caps, linear biases and sinks, each alone and in any combination.
+ * Attention backward is compared with its specification for random sizes, types, layouts and options. Half of the calls have no options.
+ * The other half have windows, blocks, caps, linear biases and sinks, each alone and in any combination.
  */
 @Tag("lanes")
 class AttentionGradientProperties {
@@ -95,7 +95,7 @@ class AttentionGradientProperties {
         }
     }
 
-    /** Shrunk from a failure: the dominant key dropped, and the other's weight too small for f32. */
+    /** A reduced failure: the dominant key is dropped, and the weight of the other key is too small for f32. */
     @Example
     void boundKnowsWeightsThatVanish() {
         AttentionCase.Sizes sizes = new AttentionCase.Sizes(2, 1, 2, 31, 2, 38, 3);
@@ -107,7 +107,7 @@ class AttentionGradientProperties {
                 new Extra(false, false, 0.3));
     }
 
-    /** Threads, the layout of the gradients, and each gradient requested alone. */
+    /** Gradients have the same bits on several threads, in any layout, and if each gradient is requested alone. */
     @Property(tries = 250, edgeCases = EdgeCasesMode.NONE)
     void threadsLayoutAndPartsChangeNoBit(
             @ForAll("cases") AttentionCase attentionCase,

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** Backward on PyTorch's vectors, at its edges, and with illegal arguments. */
+/** Attention backward is compared with PyTorch's vectors, and is called with edge cases and illegal arguments. */
 @Tag("lanes")
 class AttentionGradientTest {
     private static final Compute CPU = Compute.serial();
@@ -72,7 +72,7 @@ class AttentionGradientTest {
             ReferenceAttentionGradient.Result reference = ReferenceAttentionGradient.of(
                     AttentionGoldenTest.call(golden, ReferenceDropout.NONE),
                     new ReferenceAttentionGradient.Upstream(golden.tensor("grad_out"), null, null));
-            // an f32 score of size s is off by u s, and its weight by as much of itself; 1e-6 is u * 16.8
+            // an f32 score of size s has an error of u s, and its weight has a relative error of u s; 1e-6 is u * 16.8
             double limit = Math.max(1e-6, 0x1p-24 * reference.maxScore());
             close(golden.tensor("expected.grad_q"), reference.query(), gradients.query(), limit);
             close(golden.tensor("expected.grad_k"), reference.key(), gradients.key(), limit);
@@ -83,7 +83,10 @@ class AttentionGradientTest {
         }
     }
 
-    /** The specification to f64's precision, the kernel to 1e-6 of the largest value and to its bound. */
+    /**
+     * Compares the specification to the precision of f64, and the kernel to {@code limit}, relative to the largest value, and to its error
+     * bound.
+     */
     private static void close(Tensor expected, ReferenceAttentionGradient.Part reference, Tensor actual, double limit) {
         double[] values = Numbers.of(expected);
         AttentionGoldenTest.assertClose(values, reference.values(), 1e-12);
@@ -174,7 +177,7 @@ class AttentionGradientTest {
         assertEquals(message, thrown.getMessage());
     }
 
-    /** A row that sees only its sink: its output is 0, and log-sum-exp is the sink's score. */
+    /** A row sees only its sink. Its output is 0, and its log-sum-exp is the score of the sink. */
     @Test
     void aRowWithASinkAloneHasGradientZeroButForTheSink() {
         Tensor query = Numbers.fill(zeros(1, 1, 3, 4), () -> 1);

@@ -24,7 +24,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.Tag;
 
-/** Changes of a call that must not change a bit of the result, and changes with a known effect. */
+/** Some changes of a call must not change a bit of the result, and others have a known effect. */
 @Tag("lanes")
 class AttentionInvariantProperties {
     private static final Compute SERIAL = Compute.serial();
@@ -78,9 +78,9 @@ class AttentionInvariantProperties {
             long b = Math.floorMod(pick / 7, built.query().dim(0));
             AttentionCase.MaskKind kind = attentionCase.mask();
             if (kind != AttentionCase.MaskKind.NONE && kind != AttentionCase.MaskKind.CAUSAL) {
-                return; // the other masks are bound to the whole call's sizes
+                return; // the other masks have the sizes of the whole call
             }
-            // under a causal mask the query alone sees exactly the keys that a shorter cache would hold
+            // under a causal mask, query i sees only the keys that a cache would hold at its decode step
             long visible =
                     kind == AttentionCase.MaskKind.CAUSAL ? Math.max(0, Math.min(keys, i + keys - queries + 1)) : keys;
             Tensor output = Layout.HEAP.allocate(
@@ -159,7 +159,7 @@ class AttentionInvariantProperties {
         }
     }
 
-    /** NaN, infinity or 1e38 into every key and value that no query of its head sees; false if all are seen. */
+    /** Writes NaN, infinity or 1e38 to each key and value that no query of its head sees. Returns false if all keys are seen. */
     static boolean spoilUnseenKeys(AttentionCase.Built built) {
         long group = built.query().dim(1) / built.key().dim(1);
         double[] garbage = {Double.NaN, Double.POSITIVE_INFINITY, Double.NEGATIVE_INFINITY, 1e38};

@@ -21,13 +21,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
 /**
- * Every tensor that a call writes, in turn over every other tensor of the call, in read-only memory, and in memory of one thread: an error
- * names it, and nothing is written.
+ * Each tensor that a call writes is placed over each other tensor of the call, in read-only memory, and in memory confined to one thread.
+ * The error names the tensor, and nothing is written.
  */
 class AttentionOverlapTest {
     private static final Compute CPU = Compute.serial();
 
-    /** The tensors of a call by the names in its messages, and how to make the call. */
+    /** The tensors of a call by their names in messages, the names of the written tensors, and the call itself. */
     private record Call(
             Map<String, long[]> tensors, List<String> written, BiConsumer<Compute, Map<String, Tensor>> body) {}
 
@@ -143,7 +143,7 @@ class AttentionOverlapTest {
         }
     }
 
-    /** The last element of the one is the first of the other. */
+    /** The last element of the written tensor is the first element of the other tensor. */
     private static void overlap(Call call, String written, String other) {
         Map<String, Tensor> tensors = allocate(call);
         long[] dims = call.tensors.get(written);
@@ -160,7 +160,8 @@ class AttentionOverlapTest {
         IllegalArgumentException refused =
                 assertThrows(IllegalArgumentException.class, () -> call.body.accept(CPU, tensors), written + other);
         String message = refused.getMessage();
-        // of two outputs either may be named first; and the parts of a state have its name
+        // if both tensors are outputs, the message may name either one first; parts of a state are named after the
+        // state
         String plain = other.replace(" output", "").replace(" logSumExp", "");
         boolean named = message.startsWith(written + ": ") && message.contains(" overlaps " + other + ";")
                 || message.startsWith(written + ": ") && message.contains(" overlaps " + plain + ";")

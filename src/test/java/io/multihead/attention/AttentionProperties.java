@@ -16,7 +16,7 @@ import net.jqwik.api.Provide;
 import net.jqwik.api.Tag;
 import net.jqwik.api.lifecycle.AfterContainer;
 
-/** Attention forward against its specification, over everything a call can vary. */
+/** Attention forward is compared with its specification for random sizes, types, layouts and masks. */
 @Tag("lanes")
 @Tag("bits")
 class AttentionProperties {
@@ -46,7 +46,7 @@ class AttentionProperties {
         check(attentionCase, true);
     }
 
-    /** Shrunk from a failure: one dominant key, whose weight must be exactly 1 before it is normalized. */
+    /** A reduced failure: the weight of a dominant key must be exactly 1 before it is normalized. */
     @Example
     void aDominantKeyKeepsItsWeight() {
         check(
@@ -60,7 +60,7 @@ class AttentionProperties {
                 true);
     }
 
-    /** Shrunk from a failure: a score of 0.5 whose partial sums reach 50, and lose as much. */
+    /** A reduced failure: a score is 0.5, but its partial sums reach 50 and have the rounding errors of numbers near 50. */
     @Example
     void aScoreLosesWhatItsPartialSumsLose() {
         check(

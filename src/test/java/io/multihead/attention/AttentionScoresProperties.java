@@ -28,7 +28,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.Tag;
 
-/** Scores at every stage, over everything a call can vary, against the specification. */
+/** Scores of every stage are compared with the specification for random sizes, types, layouts and options. */
 @Tag("lanes")
 class AttentionScoresProperties {
     private static final Compute SERIAL = Compute.serial();
@@ -74,9 +74,9 @@ class AttentionScoresProperties {
     }
 
     /**
-     * A chain of fused multiply-adds loses at most its bound, which counts one rounding of each product; f64 inputs, rounded when
-     * they are read, add two. Scaling rounds once and a cap eight times (see ScoreOptionsProperties), and each of at most two
-     * biases, linear or of a mask, is rounded and added: two roundings of no more than kappa.
+     * The error of a chain of fused multiply-adds is at most its bound, which counts one rounding of each product. Inputs in f64 are
+     * rounded when they are read, which adds two roundings. Scaling rounds once and a cap eight times (see ScoreOptionsProperties). At most
+     * two biases, a linear one and one of a mask, are rounded and added, with two roundings each of at most kappa.
      */
     private static void checkScores(
             double[] actual,
@@ -130,13 +130,13 @@ class AttentionScoresProperties {
                 built.key().dim(2));
     }
 
-    /** A view of lengths, packed sequences and a cache give each sequence the scores that it has alone. */
+    /** Each sequence has the same scores alone, in a view with lengths, in packed sequences and in a cache. */
     @Property(tries = 150, edgeCases = EdgeCasesMode.NONE)
     void storagesGiveWhatEachSequenceHasAlone(@ForAll ScoreStage stage, @ForAll long seed) {
         new Storages(seed).check(stage);
     }
 
-    /** Three sequences of tokens, of different lengths, in storages of different kinds. */
+    /** Three sequences of different lengths, stored in several ways. */
     private static final class Storages {
         private static final int HEADS = 4;
         private static final int KV_HEADS = 2;
@@ -183,7 +183,10 @@ class AttentionScoresProperties {
             assertArrayEquals(narrow(alone, longest), packed(longest, stage), "packed");
         }
 
-        /** Each sequence separately, in rows as long as the longest; missing elements are minus infinity, or weight 0. */
+        /**
+         * Returns the scores of each sequence computed separately, in rows of the largest length. Missing scores are minus infinity, and
+         * missing weights are 0.
+         */
         private float[] alone(ScoreStage stage) {
             float[] all = new float[3 * HEADS * queries * most];
             Arrays.fill(all, stage == ScoreStage.WEIGHTS ? 0 : Float.NEGATIVE_INFINITY);
@@ -211,7 +214,7 @@ class AttentionScoresProperties {
             return scores.toArray();
         }
 
-        /** The same with queries and keys packed, brought back to {@code [batch, heads, queries, keys]}. */
+        /** Returns the scores of packed queries and keys as {@code [batch, heads, queries, keys]}. */
         private float[] packed(int keys, ScoreStage stage) {
             Tensor tokens = tokens(query, queries, queries, queries);
             KeyValueView view = KeyValueView.packed(
@@ -252,7 +255,7 @@ class AttentionScoresProperties {
         }
     }
 
-    /** Tokens that a cache has dropped have no score at any stage; tokens that a mask hides have one before the mask. */
+    /** Tokens that a cache has evicted have no score at any stage. Tokens hidden by a mask have a score before the mask is applied. */
     @Example
     void keysThatWereGivenUpHaveNoScore() {
         KeyValueCache cache = KeyValueCache.paged(KeyValueCache.Config.of(1, 1, 1), 1 << 20);
@@ -275,7 +278,7 @@ class AttentionScoresProperties {
         }
     }
 
-    /** NaN in a hidden key is its score before the mask, and reaches nothing else. */
+    /** NaN in a hidden key is the score of that key before the mask, and affects no other result. */
     @Example
     void aHiddenKeysScoreIsItsOwn() {
         Tensor query = Tensor.of(new float[] {1, 2}, 1, 1, 2, 1);

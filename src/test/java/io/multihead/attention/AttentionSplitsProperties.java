@@ -29,7 +29,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.Tag;
 
-/** Attention over keys in shards of whole splits: the same bits as one call over all keys, and the specification. */
+/** Attention over shards of keys, each of whole splits, has the same bits as one call over all keys and agrees with the specification. */
 @Tag("lanes")
 class AttentionSplitsProperties {
     private static final Compute SERIAL = Compute.serial();
@@ -110,7 +110,7 @@ class AttentionSplitsProperties {
         }
     }
 
-    /** Sequences of different lengths, of which some end before a shard begins. */
+    /** Sequences have different lengths. Some end before a shard begins. */
     @Property(tries = 60, edgeCases = EdgeCasesMode.NONE)
     void sequencesOfDifferentLengthsHaveTheBitsOfOneCall(@ForAll long seed) {
         try (Arena arena = Arena.ofShared()) {
@@ -171,7 +171,10 @@ class AttentionSplitsProperties {
         return Arbitraries.of(DType.F32, DType.BF16, DType.F16, DType.I8);
     }
 
-    /** A shard by itself: attention over a part of the keys with the positions of all, as a mask that hides the rest. */
+    /**
+     * Attention over one shard equals attention over all keys with a mask that hides the other shards. Keys of a shard have their positions
+     * in the whole sequence.
+     */
     @Property(tries = 60, edgeCases = EdgeCasesMode.NONE)
     void shardIsTheWindowOfItsKeys(@ForAll("sizes") Sizes sizes, @ForAll Options options, @ForAll long seed) {
         try (Arena arena = Arena.ofShared()) {
@@ -286,7 +289,7 @@ class AttentionSplitsProperties {
             };
         }
 
-        /** Returns the positions of the shards' first keys, whole splits, and the end of the keys. */
+        /** Returns the positions of the first keys of the shards, which are multiples of the split size, and the number of keys. */
         long[] cuts() {
             List<Long> cuts = new ArrayList<>();
             cuts.add(0L);

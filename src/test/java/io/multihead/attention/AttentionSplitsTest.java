@@ -13,7 +13,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** Errors of attention over shards: named, and before anything is written. */
+/** Errors of attention over shards name the argument and occur before anything is written. */
 class AttentionSplitsTest {
     private static final Compute CPU = Compute.serial();
     private static final float UNTOUCHED = 42;
@@ -65,7 +65,8 @@ class AttentionSplitsTest {
 
     @Test
     void shapeHasARowForEachSplit() {
-        // 2 x 32 for the output of 4 elements and its compensation, 32 sums, the maximum, and four numbers
+        // a row has 2 x 32 numbers for the output of 4 elements and its compensation, 32 sums, the maximum, and four
+        // more
         assertEquals(Shape.of(1, 2, 1, 3, 101), AttentionSplits.shape(query, shard(0, KEYS)));
         assertEquals(Shape.of(1, 2, 1, 1, 101), AttentionSplits.shape(query, shard(2048, KEYS)));
         assertEquals(Shape.of(1, 2, 1, 1, 101), AttentionSplits.shape(query, shard(2048, 2048)));

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Merges in which one state saw no key, or has a share that rounds to 0. */
+/** Merges in which one state saw no key, or has a weight that rounds to 0. */
 class AttentionStateTest {
     private static final Compute CPU = Compute.serial();
     private static final double NO_KEYS = Double.NEGATIVE_INFINITY;
@@ -29,7 +29,7 @@ class AttentionStateTest {
         return merged;
     }
 
-    /** Merges in either order, and returns the output and log-sum-exp, which must be the same. */
+    /** Merges in both orders, checks that the results are equal, and returns the output and log-sum-exp. */
     private static double[] mergeBothWays(AttentionState one, AttentionState other) {
         AttentionState merged = merge(one, other);
         AttentionState swapped = merge(other, one);
@@ -54,7 +54,7 @@ class AttentionStateTest {
         assertEquals(NO_KEYS, merged[1]);
     }
 
-    /** As one call over all keys: a value that is NaN or infinite reaches the rows that see it, however small its weight. */
+    /** A value that is NaN or infinite reaches the rows that see it, even with the smallest weight, as in one call over all keys. */
     @ParameterizedTest
     @CsvSource({"NaN, 80", "NaN, 700", "NaN, 800", "Infinity, 80", "Infinity, 120", "Infinity, 800", "5, 800"})
     void valuesOfSmallWeight(float value, float score) {

@@ -29,14 +29,14 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Promises about attention that single, chosen calls show. */
+/** Promises about attention, each tested with a few chosen calls. */
 @Tag("lanes")
 class AttentionTest {
     private static final Compute CPU = Compute.serial();
 
     /**
-     * Equal values come out as themselves, however many keys: the sums of weights and of weighted values, and their quotient, round. The
-     * worst measured is 3 ulp; twice that.
+     * If all values are equal, the output equals them for any number of keys, up to the roundings of the sum of weights, the sum of
+     * weighted values, and their quotient. The largest measured error is 3 ulp; the limit is twice that error.
      */
     @Test
     void equalValuesComeOutAsThemselves() {
@@ -82,17 +82,20 @@ class AttentionTest {
                 boolean sees = i >= 20;
                 boolean spoiled = !Double.isFinite(output.get(0, 1, i, d));
                 if (!sees || (inValue && d != 3)) {
-                    assertTrue(!spoiled, "row " + i + " must not see it");
+                    assertTrue(!spoiled, "row " + i + " must not see the key");
                 } else if (inValue) {
                     assertEquals(bad, output.get(0, 1, i, d), "row " + i);
                 } else if (Double.isNaN(bad)) {
-                    assertTrue(spoiled, "row " + i + " must see it");
+                    assertTrue(spoiled, "row " + i + " must see the key");
                 }
             }
         }
     }
 
-    /** Also where more keys follow, in the same block of 256, in another one, or in another split of 1024 and its merge. */
+    /**
+     * An infinite value makes the output infinite even if more keys follow it in the same block of 256, in another block, or in another
+     * split of 1024, which is merged.
+     */
     @Test
     void infiniteValuesStayInfinite() {
         for (int keys : new int[] {1, 40, 300, 2500}) {
@@ -122,8 +125,8 @@ class AttentionTest {
     }
 
     /**
-     * Keys out of a row's reach weigh 0 even where the row's weights are NaN, whichever rows and keys are computed together: 600 are
-     * several tiles and blocks.
+     * Keys that a row does not see have weight 0 even if the row's other weights are NaN. This holds for all rows and keys, although they
+     * are computed in tiles of rows and blocks of keys. 600 rows and keys are several tiles and blocks.
      */
     @Test
     void keysOutOfReachWeighZeroInRowsThatAreNaN() {
@@ -135,7 +138,7 @@ class AttentionTest {
         }
         checkUnreached(Mask.window(30, 0), n, (query, key) -> key <= query && key >= query - 30);
         checkUnreached(Mask.CAUSAL, n, (query, key) -> key <= query);
-        // 256 keys are computed together, and the keys that blocks hide are NaN like the others
+        // 256 keys are computed together; hidden keys within them are NaN like the visible ones
         checkUnreached(Mask.blocks(kept, 32), n, (query, key) -> key / 256 == query / 256);
     }
 
@@ -210,7 +213,7 @@ class AttentionTest {
         return out.toArray();
     }
 
-    /** Memory read-only, or mapped, or a Java array of bytes, is as good as any. */
+    /** Inputs may be in read-only memory. */
     @Test
     void readOnlyInputsWork() {
         Tensor q = random(1, 1, 1, 9, 8);
@@ -222,7 +225,7 @@ class AttentionTest {
         assertArrayEquals(one, other);
     }
 
-    /** Lengths 0 to 130 of queries and keys, exhaustively in one of them, with red zones. */
+    /** The number of queries or of keys takes every value from 0 to 130. Red zones detect writes outside the output. */
     @Test
     void everyLengthStaysInsideItsOutput() {
         try (Arena arena = Arena.ofConfined()) {

@@ -37,7 +37,7 @@ class BiasGradientRoundingTest {
                 }
             }
         }
-        assertTrue(digits, "sums of 80 scores have more digits than f32");
+        assertTrue(digits, "no sum of 80 scores has more digits than f32");
     }
 
     private Tensor gradient(DType dtype) {

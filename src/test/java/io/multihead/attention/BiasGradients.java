@@ -7,7 +7,7 @@ import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** The gradient of a bias by its specification. */
+/** The specification of the gradient of a bias. */
 final class BiasGradients {
     private BiasGradients() {}
 
@@ -20,7 +20,9 @@ final class BiasGradients {
                 .orElse(null);
     }
 
-    /** Returns the gradient of scores of these four sizes, summed to a bias's shape; error bounds add up. */
+    /**
+     * Sums the gradient of scores of shape {@code [batch, heads, queries, keys]} to the shape of a bias. The error bounds are summed, too.
+     */
     static ReferenceAttentionGradient.Part sum(
             ReferenceAttentionGradient.Part scores, Tensor bias, long batch, long heads, long queries, long keys) {
         int[] full = {(int) batch, (int) heads, (int) queries, (int) keys};

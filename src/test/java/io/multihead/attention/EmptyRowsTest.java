@@ -11,7 +11,7 @@ import java.util.Arrays;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Rows without elements: nothing is read or written there, and the other requested outputs are computed. */
+/** Rows without elements are neither read nor written, and the other requested outputs are computed. */
 class EmptyRowsTest {
     private static final Compute CPU = Compute.serial();
 
@@ -34,7 +34,7 @@ class EmptyRowsTest {
         Softmax.backward(CPU, scores, of(dtype, 0, 3, 0), of(dtype, 0, 3, 0), AttentionOptions.DEFAULT);
     }
 
-    /** Before, the call failed for the second query, with log-sum-exp of the first head written. */
+    /** Values without elements do not stop the call: log-sum-exp and weights of all queries are written. */
     @ParameterizedTest
     @EnumSource(names = {"F32", "BF16", "F64"})
     void valuesOfNoDimsLeaveLogSumExpAndWeights(DType dtype) {
@@ -70,7 +70,7 @@ class EmptyRowsTest {
                     of(dtype, 1, 1, 2, 3, valueDim),
                     AttentionGradients.of(of(DType.F32, 77, 1, 2, 3, headDim), keyGradient, valueGradient));
             if (valueDim > 0) {
-                // each of three queries gives each of five equal keys a fifth
+                // each of three queries gives each of five equal keys the weight 0.2
                 assertEquals(0.6, valueGradient.get(0, 1, 4, 3), 1e-6);
             } else {
                 assertEquals(0.0, keyGradient.get(0, 1, 4, 3));

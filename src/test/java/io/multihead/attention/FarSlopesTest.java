@@ -11,13 +11,13 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Linear biases of distances that f32 cannot represent: rounded once, in forward and in backward, at every lane width. */
+/** Linear biases of distances that f32 cannot represent are rounded once, in forward and backward, at every lane width. */
 @Tag("lanes")
 class FarSlopesTest {
     private static final Compute CPU = Compute.serial();
     private static final int QUERIES = 4;
     private static final int KEYS = 100;
-    /** The largest score: a slope for which neighboring distances, rounded to f32, differ by some 1e-4 in their scores. */
+    /** The largest score. Its slope gives neighboring distances, rounded to f32, scores that differ by about 1e-4. */
     private static final float SCORE = 1024;
 
     private final Arena arena = Arena.ofAuto();
@@ -51,12 +51,13 @@ class FarSlopesTest {
             double column = 0;
             for (int i = 0; i < QUERIES; i++) {
                 double expected = weight(slope, offset, i, j);
-                // an exponential of 1 ulp, a sum of 100 terms by at most 8 additions each, and a quotient
+                // the exponential has an error of 1 ulp, each of 100 terms takes part in at most 8 additions, and the
+                // quotient rounds
                 assertEquals(expected, weights.get(0, 0, i, j), 12 * 0x1p-24 * expected + Float.MIN_NORMAL);
                 column += expected;
             }
-            // backward's exponents have their rounding errors taken out: an exponential of 1 ulp, a few roundings, and
-            // QUERIES additions
+            // backward corrects the rounding errors of its exponents; an exponential of 1 ulp, a few roundings, and
+            // QUERIES additions remain
             assertEquals(column, valueGradient.get(0, 0, j, 0), 16 * 0x1p-24 * column + QUERIES * Float.MIN_NORMAL);
             assertTrue(valueGradient.get(0, 0, j, 0) >= 0);
         }

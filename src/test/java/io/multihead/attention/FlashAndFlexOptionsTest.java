@@ -14,7 +14,9 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Options of FlashAttention and FlexAttention as docs/reference/layer-options.md expresses them, against their formulas in double. */
+/**
+ * Options of FlashAttention and FlexAttention, written as in docs/reference/layer-options.md, are compared with their formulas in double.
+ */
 @Tag("lanes")
 class FlashAndFlexOptionsTest {
     private static final Compute CPU = Compute.serial();
@@ -24,8 +26,8 @@ class FlashAndFlexOptionsTest {
     private static final int DIM = 4;
 
     /**
-     * Scores are below 20: a chain of DIM products and a few roundings of them, twice, since weights are relative to a sum; and the sum
-     * of KEYS weighted values below 5.
+     * The error of a score below 20 is the roundings of a chain of DIM products and of a few operations. It counts twice, because a weight
+     * is divided by the sum of weights. The sum of KEYS weighted values below 5 is rounded, too.
      */
     private static final float APART = (2 * (DIM + 6) * 20 + 2 * KEYS + 8) * 0x1p-24f * 5;
 
@@ -60,7 +62,9 @@ class FlashAndFlexOptionsTest {
                 (b, h, i, j, score) -> (i + j) % 3 != 2 && j <= i ? score : Double.NEGATIVE_INFINITY);
     }
 
-    /** {@code -slope |i + keys - queries - j|}: slopes under a causal mask, and a bias tensor without one. */
+    /**
+     * The bias {@code -slope |i + keys - queries - j|} is given by slopes under a causal mask, and by a bias tensor without a causal mask.
+     */
     @Test
     void alibiSlopes() {
         float[] slopes = {0.5f, 0.25f};
@@ -90,7 +94,7 @@ class FlashAndFlexOptionsTest {
                 (b, h, i, j, score) -> j >= 2 * b && j <= i + KEYS - QUERIES ? score : Double.NEGATIVE_INFINITY);
     }
 
-    /** {@code (batch, tokens, 2, heads, size)}. */
+    /** Keys and values are in one tensor {@code (batch, tokens, 2, heads, size)}. */
     @Test
     void packedTensorsAreViews() {
         Tensor packed = Tensor.of(new float[2 * KEYS * 2 * HEADS * DIM], 2, KEYS, 2, HEADS, DIM);

@@ -19,7 +19,7 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** One call of attention, its forward done, with random upstream gradients, and the specification of its gradients. */
+/** One call of attention after its forward pass, with random upstream gradients and the specification of its gradients. */
 final class GradientTrial {
     final ScoreCase score;
     final AttentionPass pass;
@@ -28,7 +28,7 @@ final class GradientTrial {
     private final ReferenceDropout dropout;
     private final @Nullable Tensor bias;
 
-    /** Further outputs that the loss depends on, and dropout. */
+    /** Additional outputs on which the loss depends, and the dropout rate. */
     record Extra(boolean logSumExp, boolean weights, double dropout) {
         static final Extra NONE = new Extra(false, false, 0);
     }
@@ -58,7 +58,7 @@ final class GradientTrial {
         dropout = extra.dropout == 0 ? ReferenceDropout.NONE : ReferenceDropout.philox(extra.dropout, seed);
     }
 
-    /** Computes the outputs, again if inputs have changed since. */
+    /** Computes the outputs from the current inputs. */
     void forward() {
         Attention.forward(Compute.serial(), pass.query(), pass.key(), pass.value(), pass.outputs(), pass.options());
     }
@@ -89,7 +89,7 @@ final class GradientTrial {
                 .toArray(Tensor[]::new);
     }
 
-    /** Returns the specification of the forward. */
+    /** Returns the specification of the forward pass. */
     ReferenceAttention.Call call() {
         return score.call(dropout);
     }
@@ -101,7 +101,7 @@ final class GradientTrial {
                         upstream.output(), upstream.logSumExp(), withSink(upstream.weights())));
     }
 
-    /** A sink has no value that NaN could multiply, and so carries it nowhere; the specification's value of 0 would. */
+    /** The specification gives a sink the value 0, and 0 times NaN is NaN. A sink has no value, so NaN must not spread through it. */
     ReferenceAttentionGradient.Result referenceWithoutSinks() {
         return ReferenceAttentionGradient.of(
                 score.callWithoutSinks(dropout),
@@ -126,7 +126,7 @@ final class GradientTrial {
         return Tolerance.ratio(Numbers.of(actual), expected.values(), expected.errorScale(), actual.dtype());
     }
 
-    /** Weights' gradients with a column of zeros for the sink, which no loss sees. */
+    /** Appends a column of zeros to the gradients of weights, because no loss depends on the weight of the sink. */
     private @Nullable Tensor withSink(@Nullable Tensor weights) {
         if (weights == null || score.sinks == null) {
             return weights;
@@ -169,7 +169,7 @@ final class GradientTrial {
                 pass.key().dim(2));
     }
 
-    /** Returns the gradients of the sinks' scores, summed over batch and queries; bounds add up. */
+    /** Returns the gradients of the sinks' scores, summed over batch and queries. The error bounds are summed, too. */
     private ReferenceAttentionGradient.Part sinksOf(ReferenceAttentionGradient.Part scores) {
         int keys = (int) pass.key().dim(2) + 1;
         int heads = (int) pass.query().dim(1);

@@ -73,7 +73,7 @@ class HiddenKeysOfRowsWithNaNTest {
         assertArrayEquals(new float[] {NAN, NAN, NAN, NAN, low, low}, output.toArray());
     }
 
-    /** A mask that hides nothing changes nothing: the third key, which is visible, has a score 300 below the second. */
+    /** A mask that hides nothing does not change the weights. The third key is visible, but its score is 300 below the second. */
     @Test
     void weightsOfSeenKeysAreNotANumberHoweverSmall() {
         Tensor scores = Tensor.of(new float[] {NAN, 300, 0}, 1, 3);
@@ -98,7 +98,7 @@ class HiddenKeysOfRowsWithNaNTest {
         }
     }
 
-    /** Every part of a mask, hiding nothing: the softmax of a row with infinity is NaN by definition, infinity / infinity. */
+    /** No part of these masks hides a key. The softmax of a row with infinity is NaN by definition, because it is infinity / infinity. */
     @Test
     void aVisibleInfinityMakesTheRowNaNUnderAnyMask() {
         float[] row = {0, 1, Float.POSITIVE_INFINITY, 3};
@@ -141,7 +141,7 @@ class HiddenKeysOfRowsWithNaNTest {
         Mask others = Mask.keep(Tensor.of(new boolean[] {true, false, true, false}));
         Softmax.forward(CPU, scores, softmax, null, AttentionOptions.DEFAULT.withMask(others));
         double small = 1 / (1 + Math.exp(3));
-        // one exponential, one quotient: within 2 units of 2^-24
+        // one exponential and one quotient have an error of at most 2 units of 2^-24
         assertArrayEquals(new float[] {(float) small, 0, (float) (1 - small), 0}, softmax.toArray(), 0x1p-23f);
     }
 
@@ -173,7 +173,7 @@ class HiddenKeysOfRowsWithNaNTest {
                         new ReferenceAttentionGradient.Upstream(outputGradient, null, weightsGradient))
                 .query()
                 .values();
-        // sums of up to 6 products of numbers below 10, each rounded a few times
+        // gradients are sums of up to 6 products of numbers below 10, each rounded a few times
         assertArrayEquals(expected, Numbers.of(queryGradient), 1e-4);
     }
 }

@@ -12,7 +12,7 @@ import java.util.List;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A key that one part of a mask hides stays hidden, whatever a bias has there, and in whichever order the parts are combined. */
+/** A key that one part of a mask hides is hidden for any value of a bias, and for any order of the parts. */
 class HiddenKeysStayHiddenTest {
     private static final Compute CPU = Compute.serial();
     private static final int KEYS = 3;
@@ -30,7 +30,7 @@ class HiddenKeysStayHiddenTest {
         return Mask.bias(Tensor.of(new float[] {0.5f, 0, ofLastKey}, KEYS));
     }
 
-    /** Masks that hide the last key, and have a bias of it. */
+    /** Returns masks that hide the last key and also have a bias for it. */
     private static List<Mask> masks(float ofLastKey) {
         Mask bias = bias(ofLastKey);
         Mask drop = Mask.drop(Tensor.of(new boolean[] {false, false, true}, KEYS));
@@ -56,7 +56,7 @@ class HiddenKeysStayHiddenTest {
             Tensor output = zeros(1, KEYS);
             Softmax.forward(CPU, scores, output, null, AttentionOptions.DEFAULT.withMask(mask));
             assertEquals(0, output.get(0, 2), mask::toString);
-            // two exponentials of at most 1 ulp and one quotient
+            // the errors are two exponentials of at most 1 ulp and one quotient
             assertEquals(1 / (1 + Math.exp(-0.5)), output.get(0, 1), 4 * 0x1p-24, mask::toString);
         }
     }

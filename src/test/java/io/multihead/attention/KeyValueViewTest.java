@@ -8,7 +8,7 @@ import io.multihead.tensor.Tensor;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** The sizes that views of keys and values report, and lengths that do not fit. */
+/** Views of keys and values report their sizes and refuse lengths that are too large. */
 class KeyValueViewTest {
     private static Tensor zeros(long... dims) {
         return Tensor.of(new float[(int) Shape.of(dims).elements()], dims);
@@ -73,7 +73,7 @@ class KeyValueViewTest {
         }
     }
 
-    /** Also where a page has the shape of the first page of keys, but values have another dim. */
+    /** The error gives the shape of the first page of the same kind: keys and values may have different dims. */
     @Test
     void pagesOfAnotherShapeAreToldTheirOwn() {
         Tensor key = zeros(3, 4, 6);

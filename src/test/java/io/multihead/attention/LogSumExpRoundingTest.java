@@ -11,9 +11,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * Log-sum-exp is rounded once to its element type. With scores {@code s} and {@code s - 15} it is {@code s + log(1 + e^-15)},
- * just above a number {@code s} that is halfway between two numbers of 16 bits: the upper one is nearest. Rounding to f32 first loses
- * {@code e^-15}, and the tie is then rounded to the lower number, which is even.
+ * Log-sum-exp is rounded once to its element type. With scores {@code s} and {@code s - 15} it is {@code s + log(1 + e^-15)}. The number
+ * {@code s} is halfway between two numbers of 16 bits, so the upper number is nearest. Rounding to f32 first loses {@code e^-15}, and the
+ * tie is then rounded to the lower number, which is even.
  */
 class LogSumExpRoundingTest {
     private static final Compute CPU = Compute.serial();

@@ -17,7 +17,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Which keys a query sees under causal masks and windows, drawn as in the documentation. */
+/** Diagrams of the keys that a query sees under causal masks and windows, as in the documentation. */
 @Tag("lanes")
 class MaskAlignmentTest {
     private static final Compute CPU = Compute.serial();
@@ -28,7 +28,7 @@ class MaskAlignmentTest {
         assertSees(Mask.keyLengths(4).and(Mask.CAUSAL), 6, "xxx---", "xxxx--");
     }
 
-    /** Prompts of 3 and 5 tokens, padded to 5 at their end: a token sees the same keys as in a call without padding. */
+    /** Prompts of 3 and 5 tokens are padded to 5 at the end. A token sees the same keys as in a call without padding. */
     @Test
     void rightPaddedPromptsBeginAtTheirFirstToken() {
         Mask mask = Mask.CAUSAL.and(Mask.rightPadded(3, 5));
@@ -37,7 +37,7 @@ class MaskAlignmentTest {
         assertEquals(Stream.concat(first.stream(), second.stream()).toList(), sees(mask, 2, 5, 5));
         Mask window = Mask.rightPadded(3).and(Mask.window(1, 0)).and(Mask.CAUSAL);
         assertSees(window, 5, "x----", "xx---", "-xx--", "--x--", "-----");
-        // key lengths alone hide the first tokens of a prompt from themselves
+        // without rightPadded, queries align with the end of the keys, and the first tokens of the prompt see no key
         assertSees(Mask.CAUSAL.and(Mask.keyLengths(3)), 5, "-----", "-----", "x----", "xx---", "xxx--");
     }
 
@@ -67,7 +67,7 @@ class MaskAlignmentTest {
         assertSees(Mask.CAUSAL_TOP_LEFT.and(Mask.keyLengths(2)), 6, "x-----", "xx----", "xx----");
     }
 
-    /** Two sequences of 6 keys whose lengths are 4 and 6, with 2 queries each. */
+    /** Two sequences have room for 6 keys, lengths of 4 and 6, and 2 queries each. */
     @Test
     void eachBatchHasItsOwnEnd() {
         Mask mask = Mask.CAUSAL.and(Mask.keyLengths(4, 6));
@@ -101,7 +101,10 @@ class MaskAlignmentTest {
         assertEquals(List.of("xxx---", "xxxx--"), drawn(probabilities.toArray(), 6));
     }
 
-    /** A linear bias of slope 1 and equal keys: the log-sum-exp over distances reveals the position of the query. */
+    /**
+     * Keys are equal and the linear bias has slope 1, so the log-sum-exp is minus the distance between the query and its only visible key.
+     * This distance is 0.
+     */
     @Test
     void linearBiasesAlignAsCausalMasksDo() {
         AttentionOptions options = AttentionOptions.DEFAULT
@@ -140,7 +143,7 @@ class MaskAlignmentTest {
         assertEquals(expected, sees(Mask.CAUSAL.and(Mask.queryOffset(0, 2)), 2, 2, 4));
     }
 
-    /** Queries of the middle of a sequence that is complete already. */
+    /** The queries are in the middle of a sequence whose keys are complete. */
     @Test
     void offsetsMoveQueriesOfPackedSequences() {
         Mask mask = Mask.window(0, 0).and(Mask.queryOffset(2, 1));
@@ -174,7 +177,10 @@ class MaskAlignmentTest {
                 error.getMessage());
     }
 
-    /** Attends with 3 queries and 1 to packed sequences of 6 and 3 tokens; each value is its place among the 9. */
+    /**
+     * Attends with 3 queries to a packed sequence of 6 tokens, and with 1 query to a sequence of 3. Each value is the index of its token
+     * among the 9.
+     */
     private static float[] packed(Mask mask) {
         Tensor tokens = positions(1, 9);
         KeyValueView view = KeyValueView.packed(tokens, tokens, PackedSequences.of(0, 6, 9));
@@ -193,7 +199,9 @@ class MaskAlignmentTest {
         assertEquals(List.of(expected), sees(mask, 1, expected.length, keys));
     }
 
-    /** Draws the weights of equal scores, from the materializing path, after the tiled path gave the same output. */
+    /**
+     * Checks that the tiled path and the path that returns weights have the same output. Returns a diagram of the weights of equal scores.
+     */
     private static List<String> sees(Mask mask, int batches, int queries, int keys) {
         Tensor query = zeros(batches, 1, queries, 1);
         Tensor key = zeros(batches, 1, keys, 1);
@@ -223,7 +231,7 @@ class MaskAlignmentTest {
                 .toList();
     }
 
-    /** {@code [batches, 1, tokens, 1]}: each token is its own index. */
+    /** Returns values {@code [batches, 1, tokens, 1]}. The value of a token is its index. */
     private static Tensor positions(int batches, int tokens) {
         Tensor tensor = Tensor.allocate(Arena.ofAuto(), DType.F32, Shape.of(batches, 1, tokens, 1));
         for (int b = 0; b < batches; b++) {

@@ -8,7 +8,7 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import org.junit.jupiter.api.Test;
 
-/** Calls without heads, and softmax with as few or many axes as it takes, or in place. */
+/** Attention without heads, softmax with the smallest and largest number of axes, and softmax in place. */
 class NoHeadsTest {
     private static final Compute CPU = Compute.serial();
 

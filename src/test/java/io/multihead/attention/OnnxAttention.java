@@ -4,19 +4,19 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * ONNX's operator Attention, written from the formulas of its specification, one score after another in double: opset 25, whose inputs and
- * attributes include those in opsets 23 and 24, with the corrections of 2026 (soft-cap before the mask, modes 1 and 2 in that order,
- * causality from the position of the first query). It uses no code of this library.
+ * ONNX's operator Attention in double, written from the formulas of its specification, without code of this library. The operator set is
+ * 25, whose inputs and attributes include those in opsets 23 and 24. The corrections of 2026 are applied: the soft-cap precedes the mask,
+ * modes 1 and 2 have that order, and causality starts at the position of the first query.
  */
 final class OnnxAttention {
     static final double HIDDEN = Double.NEGATIVE_INFINITY;
 
-    /** The attributes; {@code scale} is NaN if it is omitted, a side of the window -1. */
+    /** The attributes. If omitted, {@code scale} is NaN, and {@code left} and {@code right} are -1. */
     record Attributes(boolean causal, double scale, double softCap, int mode, int left, int right) {}
 
-    /** A mask of 2 to 4 axes; booleans are 1 for "takes part" and 0. */
+    /** A mask of 2 to 4 axes. A boolean is 1 if the key takes part, else 0. */
     record AttentionMask(double[] values, int[] dims, boolean isBoolean) {
-        /** The number to add to a score; the last axis may be shorter than the keys, and is then padded with minus infinity. */
+        /** Returns the number to add to a score. If the last axis is shorter than the keys, it is padded with minus infinity. */
         double bias(int... index) {
             int last = dims.length - 1;
             if (index[3] >= dims[last]) {
@@ -31,7 +31,7 @@ final class OnnxAttention {
         }
     }
 
-    /** The inputs with their head axis, {@code [batch][head][token][element]}; omitted optional inputs are null. */
+    /** The inputs with a head axis, {@code [batch][head][token][element]}. Omitted optional inputs are null. */
     record Inputs(
             double[][][][] query,
             double[][][][] key,
@@ -117,7 +117,10 @@ final class OnnxAttention {
         return hidden ? HIDDEN : bias;
     }
 
-    /** The position of the first query: after the past, or so that the last query is at the last key that is not padding. */
+    /**
+     * Returns the position of the first query. With a past, it follows the past. With lengths, the last query is at the last key that is
+     * not padding.
+     */
     private int offset(int b) {
         if (inputs.pastKey != null) {
             return inputs.pastKey[b][0].length;
@@ -140,7 +143,7 @@ final class OnnxAttention {
         return all;
     }
 
-    /** {@code [batch][token][head * element]} with its head axis. */
+    /** Splits {@code [batch][token][head * element]} into {@code [batch][head][token][element]}. */
     static double[][][][] split(double[][][] packed, int heads) {
         int size = packed[0][0].length / heads;
         double[][][][] result = new double[packed.length][heads][packed[0].length][size];

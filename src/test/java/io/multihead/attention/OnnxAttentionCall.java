@@ -16,7 +16,7 @@ import java.util.Arrays;
 import java.util.SplittableRandom;
 import org.jspecify.annotations.Nullable;
 
-/** One node with its inputs, expressed with this library. */
+/** One node with its inputs, computed with this library. */
 final class OnnxAttentionCall {
     private static final Compute CPU = Compute.serial();
     private static final double U = 0x1p-24;
@@ -141,7 +141,7 @@ final class OnnxAttentionCall {
         compare(flat(expected.output()), Numbers.of(output), bound, "output");
     }
 
-    /** The output for a part of the keys, without scores. */
+    /** Returns the output for the given keys, without scores. */
     Tensor output(Tensor key, Tensor value, int count) {
         Tensor output = allocate(dtype, heads, queries, valueDim);
         Attention.forward(CPU, query(), key, value, output, options(count));
@@ -150,7 +150,7 @@ final class OnnxAttentionCall {
 
     Tensor output(KeyValueView view) {
         Tensor output = allocate(dtype, heads, queries, valueDim);
-        // past and lengths determine the bottom-right alignment, as long as the view has one of them
+        // a view with a past or with lengths has the bottom-right alignment of the operator
         AttentionOptions options = AttentionOptions.CAUSAL;
         Attention.forward(CPU, query(), view, AttentionOutputs.of(output), options);
         return output;
@@ -160,7 +160,7 @@ final class OnnxAttentionCall {
         return new Attributes(causal, scale, softCap, stage.ordinal(), left, right);
     }
 
-    /** The attributes as options of this library. */
+    /** Returns the attributes as options of this library. */
     private AttentionOptions options(int count) {
         Mask mask = lengths == null ? Mask.queryOffset(past) : Mask.keyLengths(longs(lengths));
         if (causal) {
@@ -179,7 +179,7 @@ final class OnnxAttentionCall {
         return Double.isNaN(scale) ? options : options.withScale(scale);
     }
 
-    /** The mask as a tensor with all keys: keys that the mask lacks are hidden. */
+    /** Returns the mask as a tensor with all keys. Keys beyond the end of the mask are hidden. */
     private Tensor padded(AttentionMask mask, int count) {
         long[] dims = longs(mask.dims());
         int last = dims.length - 1;
@@ -231,7 +231,7 @@ final class OnnxAttentionCall {
         return query;
     }
 
-    /** Past and new keys or values in one tensor: the input of attention, and the operator's present outputs. */
+    /** Returns the past and new keys or values in one tensor, which is the input of attention and the operator's output "present". */
     Tensor present(boolean key) {
         inputs();
         return key ? presentKey : presentValue;
@@ -241,7 +241,7 @@ final class OnnxAttentionCall {
         return Numbers.gaussian(allocate(dtype, count, tokens, size), random, 0, 1);
     }
 
-    /** {@code [batch, heads, tokens, size]}; as a view of {@code [batch, tokens, heads * size]} for inputs of three axes. */
+    /** Allocates {@code [batch, heads, tokens, size]}. For inputs of three axes it is a view of {@code [batch, tokens, heads * size]}. */
     private Tensor allocate(DType type, int count, int tokens, int size) {
         if (!threeAxes) {
             return Layout.DENSE.allocate(Arena.ofAuto(), type, BATCH, count, tokens, size);
@@ -250,7 +250,7 @@ final class OnnxAttentionCall {
         return packed.reshape(BATCH, tokens, count, size).permute(0, 2, 1, 3);
     }
 
-    /** The elements with their head axis; tensors of three axes are split with the operator's own rule. */
+    /** Returns the elements with a head axis. Tensors of three axes are split by the rule of the operator. */
     private double[][][][] array(Tensor tensor) {
         if (!threeAxes) {
             return nested(tensor);
@@ -281,8 +281,8 @@ final class OnnxAttentionCall {
     }
 
     /**
-     * The error bound of an f32 score: headDim products, each rounded once, and twice more where inputs are f64; scale, eight
-     * roundings of a cap, and a bias that is read and added.
+     * Returns the error bound of an f32 score. Each of headDim products is rounded once, and f64 inputs add two roundings. Scale, eight
+     * roundings of a cap, and reading and adding a bias follow.
      */
     private double scoreError() {
         double factor = Double.isNaN(scale) ? 1 / Math.sqrt(headDim) : scale;
@@ -297,7 +297,10 @@ final class OnnxAttentionCall {
         return (headDim + 12) * U * (products + largestBias);
     }
 
-    /** A weight, at most 1, has twice the error of scores, relative to itself, and the roundings of a sum of all keys. */
+    /**
+     * Returns the error bound of a score or weight. A weight is at most 1, and has twice the error of a score as its relative error, and
+     * the roundings of a sum over all keys.
+     */
     private double scoreBound(ScoreStage stage) {
         return stage == ScoreStage.WEIGHTS ? 2 * scoreError() + (past + keys + 16) * U : scoreError();
     }

@@ -11,7 +11,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Every mode of the ONNX operator Attention, opsets 23 to 25, as docs/reference/layer-options.md expresses it with this library, against the
+ * Every mode of the ONNX operator Attention, opsets 23 to 25, written as in docs/reference/layer-options.md, is compared with the
  * operator's formulas. Each case is checked with the four modes of {@code qk_matmul_output_mode}.
  */
 class OnnxAttentionSpecTest {
@@ -66,7 +66,7 @@ class OnnxAttentionSpecTest {
         OnnxAttentionCall.of(4, 6).scale(scale).softCap(2).check();
     }
 
-    /** Without past, query 0 is at position 0, however many keys there are. */
+    /** Without a past, query 0 is at position 0 for any number of keys. */
     @ParameterizedTest
     @CsvSource({"4, 4", "4, 6", "6, 4", "1, 5"})
     void causalWithoutPast(int queries, int keys) {
@@ -74,7 +74,7 @@ class OnnxAttentionSpecTest {
         OnnxAttentionCall.of(queries, keys).causal().softCap(1).check();
     }
 
-    /** Query 0 is at the position after the past, also where keys and queries differ in number. */
+    /** Query 0 is at the position after the past, even if the numbers of keys and queries differ. */
     @ParameterizedTest
     @CsvSource({"4, 4, 3", "1, 1, 7", "2, 5, 4", "5, 2, 3", "3, 3, 300"})
     void past(int queries, int keys, int past) {
@@ -87,7 +87,7 @@ class OnnxAttentionSpecTest {
                 .check();
     }
 
-    /** The static cache of opset 24: tokens beyond a length are padding, and the last query is at the last key before it. */
+    /** In the static cache of opset 24, tokens beyond a length are padding, and the last query is at the last key before the padding. */
     @ParameterizedTest
     @CsvSource({"3, 6, 6, 3", "3, 6, 4, 5", "1, 9, 1, 8", "3, 6, 2, 0"})
     void lengths(int queries, int keys, int first, int second) {
@@ -123,7 +123,7 @@ class OnnxAttentionSpecTest {
         OnnxAttentionCall.of(4, 6).bias(1, 4, 1, 6).causal().check();
     }
 
-    /** The last axis of a mask may be shorter than the keys: the rest is hidden. */
+    /** The last axis of a mask may be shorter than the keys. The remaining keys are hidden. */
     @Test
     void masksShorterThanTheKeys() {
         OnnxAttentionCall.of(4, 6).flags(4, 4).check();
@@ -142,7 +142,7 @@ class OnnxAttentionSpecTest {
         OnnxAttentionCall.of(2, 3).softCap(cap).past(4).causal().check();
     }
 
-    /** The windows of opset 25; -1 is unbounded. */
+    /** Windows of opset 25. A side of -1 is unbounded. */
     @ParameterizedTest
     @CsvSource({"2, 0", "0, 0", "1, 2", "-1, 1", "3, -1"})
     void windows(int left, int right) {
@@ -159,7 +159,7 @@ class OnnxAttentionSpecTest {
                 .check();
     }
 
-    /** A query that sees no key: the formula is 0 / 0, the output and the weights are 0. */
+    /** For a query that sees no key, the formula is 0 / 0, and the output and the weights are 0. */
     @Test
     void queriesWithoutKeys() {
         OnnxAttentionCall.of(4, 6).lengths(0, 2).causal().check();
@@ -182,7 +182,7 @@ class OnnxAttentionSpecTest {
                 .check();
     }
 
-    /** Keys beyond a short mask need no padded mask if scores are not requested: a slice of the keys ends before them. */
+    /** If scores are not requested, a slice of the keys can replace a padded mask: it ends where the short mask ends. */
     @Test
     void aSliceOfTheKeysEndsWhereAShortMaskDoes() {
         OnnxAttentionCall call = OnnxAttentionCall.of(4, 6).bias(4, 4);

@@ -12,7 +12,7 @@ import java.util.Arrays;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** The first and last number that each option takes, and the numbers next to them. */
+/** The smallest and largest number that each option accepts, and the refused numbers next to them. */
 class OptionRangesTest {
     @Test
     void blockSizesArePowersOfTwoFrom32To256() {
@@ -60,7 +60,7 @@ class OptionRangesTest {
         }
     }
 
-    /** Twice the same mask is one mask, but biases add up. */
+    /** A mask given twice is applied once, but a bias given twice is added twice. */
     @Test
     void partsOfAMaskAreAppliedOnceAndBiasesEachTime() {
         Mask bias = Mask.bias(Tensor.of(new float[1]));

@@ -21,15 +21,15 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.Tag;
 
-/** Windows, blocks, caps, linear biases, sinks and modifiers, alone and in any combination, against the specification. */
+/** Windows, blocks, caps, linear biases, sinks and modifiers, alone and in any combination, are compared with the specification. */
 @Tag("lanes")
 class ScoreOptionsProperties {
     private static final Compute SERIAL = Compute.serial();
     private static final Compute THREADS = Compute.threads(3);
 
     /**
-     * A capped score has passed a quotient, tanh (6 units of roundoff, see ScoreOps) and a product: eight roundings of at
-     * most the score, which kappa counts once.
+     * A cap computes a quotient, tanh (6 units of roundoff, see ScoreOps) and a product. These are eight roundings of at most the score,
+     * which kappa counts once.
      */
     private static final double CAPPED = 8;
 
@@ -59,7 +59,8 @@ class ScoreOptionsProperties {
             assertTrue(ratio <= limit, () -> "R = " + ratio + ", limit " + limit);
             double[] lse = Numbers.of(outputs.logSumExp());
             for (int i = 0; i < lse.length; i++) {
-                // each score within the calibrated number of roundings of its products, before any cap, and a sum's 64
+                // each score has the calibrated number of roundings of its products, before any cap, and the 64
+                // roundings of a sum
                 double scores = Tolerance.FORWARD * (1 + trial.kappa);
                 double allowed = 0x1p-24 * (64 + scores + 4 * Math.abs(expected.logSumExp()[i]));
                 boolean close = Math.abs(lse[i] - expected.logSumExp()[i]) <= allowed;
@@ -68,7 +69,7 @@ class ScoreOptionsProperties {
         }
     }
 
-    /** Shrunk from a failure: scores of 80 under a cap of 2, with the roundings of scores of 80. */
+    /** A reduced failure: scores of 80 under a cap of 2 have the rounding errors of scores of 80. */
     @Example
     void roundingsAreThoseBeforeTheCap() {
         staysWithinTheBound(
@@ -92,7 +93,7 @@ class ScoreOptionsProperties {
         }
     }
 
-    /** Weights with sinks sum to less than 1: their output is still the sum of weighted values. */
+    /** Weights with sinks sum to less than 1. The output is the sum of weighted values. */
     @Property(tries = 200, edgeCases = EdgeCasesMode.NONE)
     void weightsAreThoseOfTheSpecification(
             @ForAll("cases") AttentionCase attentionCase, @ForAll("extras") ScoreCase.Changes extra) {
@@ -104,7 +105,7 @@ class ScoreOptionsProperties {
             int keys = attentionCase.sizes().keys();
             for (int i = 0; i < weights.length; i++) {
                 int at = extra.sinks() ? i / keys * (keys + 1) + i % keys : i;
-                // a score of size s is off by the roundings of a sum of headDim products, a cap and biases
+                // the error of a score is the roundings of a sum of headDim products, a cap and biases
                 double allowed = expected.weights()[at] * 0x1p-24 * 64 * (8 + trial.kappa) + 0x1p-126;
                 assertTrue(
                         Math.abs(weights[i] - expected.weights()[at]) <= allowed,
@@ -113,7 +114,7 @@ class ScoreOptionsProperties {
         }
     }
 
-    /** A call with these changes, and its specification. */
+    /** A call with changes of the scores, and its specification. */
     static final class Trial {
         final AttentionCase attentionCase;
         final ScoreCase score;
@@ -127,7 +128,7 @@ class ScoreOptionsProperties {
             kappa = Math.abs(built.scale()) * largestProducts() + 0.2 * 4 * largestDistance() + 8;
         }
 
-        /** The largest distance of a key from the position of a query. */
+        /** Returns the largest distance between a key and the position of a query. */
         private long largestDistance() {
             long most = 0;
             for (long offset : built.offsets()) {
@@ -138,7 +139,7 @@ class ScoreOptionsProperties {
             return most;
         }
 
-        /** The largest {@code sum |q||k|} of a query and a key. */
+        /** Returns the largest {@code sum |q||k|} of a query and a key. */
         private double largestProducts() {
             double[] queries = Numbers.of(built.query());
             double[] keys = Numbers.of(built.key());

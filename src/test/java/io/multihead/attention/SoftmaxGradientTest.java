@@ -20,7 +20,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
-/** The gradient of the softmax against its specification, and that against central differences. */
+/** The gradient of the softmax is compared with its specification, and the specification is compared with central differences. */
 @Tag("lanes")
 class SoftmaxGradientTest {
     private static final Compute CPU = Compute.serial();
@@ -35,8 +35,8 @@ class SoftmaxGradientTest {
     }
 
     /**
-     * The sum is 32 chains of {@code keys / 32} fused multiply-adds and a tree of 5 additions, the products in it at most their
-     * absolute sum; the difference, its product with p and that with the scale round once each.
+     * The sum has 32 chains of {@code keys / 32} fused multiply-adds and a tree of 5 additions, and is at most the sum of absolute
+     * products. The difference, the product with p and the product with the scale round once each.
      */
     @Property(tries = 300)
     void staysWithinTheBound(
@@ -77,7 +77,7 @@ class SoftmaxGradientTest {
             }
             assertTrue(Layout.untouchedOutside(gradient));
             Softmax.backward(threads, output, upstream, output, options);
-            assertArrayEquals(actual, Numbers.of(output), "on threads, over its own output");
+            assertArrayEquals(actual, Numbers.of(output), "on threads, in place");
         }
     }
 

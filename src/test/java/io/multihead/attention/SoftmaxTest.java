@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** The softmax against PyTorch's vectors and its specification. */
+/** The softmax is compared with PyTorch's vectors and with its specification. */
 @Tag("lanes")
 @net.jqwik.api.Tag("lanes")
 class SoftmaxTest {
@@ -51,7 +51,7 @@ class SoftmaxTest {
                             Softmax.forward(Compute.serial(), x, output, lse, AttentionOptions.DEFAULT);
                         }
                         double[] expected = Numbers.of(golden.tensor("expected.out"));
-                        // a dead row is NaN in PyTorch and 0 here, on purpose
+                        // a row without visible scores is NaN in PyTorch, but 0 here by specification
                         expected = Arrays.stream(expected)
                                 .map(p -> Double.isNaN(p) ? 0 : p)
                                 .toArray();
@@ -63,8 +63,8 @@ class SoftmaxTest {
     }
 
     /**
-     * {@code x = scale (s - m)} is rounded twice, so {@code e^x} is off by {@code 2 u |x|} relative to itself, 1 ulp for the
-     * exponential, and the sum and quotient add 4 u.
+     * {@code x = scale (s - m)} is rounded twice, so {@code e^x} has a relative error of {@code 2 u |x|} and 1 ulp of the exponential. The
+     * sum and quotient add 4 u.
      */
     @Property(tries = 400)
     void staysWithinTheBound(
@@ -94,7 +94,7 @@ class SoftmaxTest {
         }
     }
 
-    /** Rows in native memory are computed in place and all others in a copy; also with values that are not finite. */
+    /** Rows in native memory are computed in place, and other rows in a copy. Both have the same bits, even if values are not finite. */
     @Property(tries = 300)
     void nativeRowsHaveTheBitsOfCopiedRows(
             @ForAll @IntRange(max = 9) int rows,
@@ -106,7 +106,7 @@ class SoftmaxTest {
         try (Arena arena = Arena.ofConfined()) {
             Tensor copied = Numbers.gaussian(Layout.HEAP.allocate(arena, DType.F32, rows, keys), random, 0, 30);
             if (rows > 2 && keys > 0) {
-                // one row with a special value, and one with only special values
+                // one row has one special value, and another row has only special values
                 double special = SPECIAL[random.nextInt(SPECIAL.length)];
                 copied.set(special, 0, random.nextInt(keys));
                 for (int j = 0; j < keys; j++) {

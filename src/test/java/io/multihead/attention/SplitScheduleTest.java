@@ -17,7 +17,9 @@ import java.util.stream.DoubleStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Few queries on several threads see a small part of a long sequence: the same bits as on one thread, and scratch only for that part. */
+/**
+ * A few queries see a small part of a long sequence. Several threads compute the same bits as one thread, with scratch only for that part.
+ */
 @Tag("lanes")
 class SplitScheduleTest {
     private static final Compute SERIAL = Compute.serial();
@@ -29,7 +31,7 @@ class SplitScheduleTest {
     private final Compute two = Compute.on(Runnable::run, 2);
     private final Compute four = Compute.on(Runnable::run, 4);
 
-    /** Returns keys or values that are all the same token. */
+    /** Returns keys or values in which all tokens are equal. */
     private static Tensor same(long batch, long keys, long seed) {
         return gaussian(1, KV_HEADS, 1, DIM, seed).broadcast(batch, KV_HEADS, keys, DIM);
     }
@@ -56,7 +58,7 @@ class SplitScheduleTest {
 
     @Test
     void aWindowOverKeysWhoseStatesFitNoArray() {
-        // with all splits of 2^29 keys, 2 x 2^19 tasks had states of more floats than an array holds
+        // states of all splits of 2^29 keys, for 2 x 2^19 tasks, would have more floats than an array can hold
         KeyValueView view = KeyValueView.of(same(1, (1L << 29) + 300, 2), same(1, (1L << 29) + 300, 3));
         requireSameBits(gaussian(1, HEADS, 12, DIM, 1), null, view, WINDOW);
     }
@@ -77,7 +79,7 @@ class SplitScheduleTest {
         requireSameBits(gaussian(1, HEADS, 3, DIM, 1), null, view, AttentionOptions.DEFAULT.withMask(mask));
     }
 
-    /** Of the lengths, one has states that fit no array, one is zero, and one ends before its window would. */
+    /** The states of all splits of one sequence would exceed an array, one sequence is empty, and one is shorter than its window. */
     @Test
     void tensorsOfSequencesOfDifferentLengths() {
         long longest = (1L << 42) + 100;
@@ -93,14 +95,17 @@ class SplitScheduleTest {
         requireSameBits(gaussian(1, HEADS, queries.tokens(), DIM, 1), queries, view, WINDOW);
     }
 
-    /** Three sequences that slide past different positions, attended to in one batch, packed and not. */
+    /**
+     * Three sequences have evicted tokens up to different positions. One call attends to all of them, with packed queries and with batched
+     * queries.
+     */
     @Test
     void slidCachesOfDifferentLengths() {
         KeyValueCache cache =
                 KeyValueCache.paged(new Config(1, KV_HEADS, DIM, DIM, CacheFormat.BF16, List.of()), 1 << 22);
         int[] sequences = {cache.open(), cache.open(), cache.open()};
         Tensor query = gaussian(3, HEADS, 2, DIM, 1);
-        // four rows of a head group at most: they read bf16 in place, so that no widened keys are scratch
+        // up to four rows of a head group read bf16 keys in place, so that scratch contains no widened keys
         Tensor packed = gaussian(1, HEADS, 3, DIM, 2);
         PackedSequences queries = PackedSequences.ofLengths(2, 0, 1);
         long held = 0;
@@ -116,8 +121,7 @@ class SplitScheduleTest {
             requireSameBits(query, null, cache.view(0, sequences), AttentionOptions.CAUSAL);
             held = step == 9 ? four.heldBytes() : held;
         }
-        // with states of all splits up to 36,000 keys it would be 180 KB more; the number of visible keys changes by a
-        // few
+        // states of all splits up to 36,000 keys would add 180 KB; the number of visible keys changes little
         assertTrue(cache.length(0, sequences[2]) > 36_000);
         assertTrue(four.heldBytes() - held < 50_000, four.heldBytes() + " bytes held, before " + held);
     }

@@ -27,7 +27,10 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.Tag;
 
-/** Sequences of different lengths at the beginning of maximal tensors, whose rest is NaN, against the specification. */
+/**
+ * Sequences of different lengths at the beginning of tensors of the maximal length are compared with the specification. The remaining
+ * elements are NaN.
+ */
 @Tag("lanes")
 class StaticCacheProperties {
     private static final Compute SERIAL = Compute.serial();
@@ -97,7 +100,7 @@ class StaticCacheProperties {
         }
     }
 
-    /** Keys and queries packed, of other lengths each: a mask over keys and weights as wide as the longest sequence. */
+    /** Packed keys and packed queries have different lengths. The mask and the weights have the width of the longest sequence. */
     @Example
     void packedSequencesTakeMasksAndGiveWeights() {
         Tensor tokens = Tensor.of(new float[9], 1, 1, 9, 1);

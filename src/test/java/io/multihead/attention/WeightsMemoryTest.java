@@ -41,7 +41,7 @@ class WeightsMemoryTest {
         }
     }
 
-    /** The mean over heads is summed in double, a row of 8 bytes per key on each thread, in addition to one row of 4. */
+    /** The mean over heads is summed in double. Each thread has a row of 8 bytes per key in addition to a row of 4 bytes per key. */
     @Test
     void sumsInDoubleAreCounted() {
         int keys = 100_000;
@@ -53,7 +53,10 @@ class WeightsMemoryTest {
         }
     }
 
-    /** The largest buffers that a thread always has: one of 256 rows for forward, and for backward two, and three of 64 keys. */
+    /**
+     * The largest buffers of a fixed size that a thread has are one of 256 rows for forward, and two of 256 rows and three of 64 keys for
+     * backward.
+     */
     @Test
     void buffersOfFixedSizeAreCounted() {
         Tensor x = Tensor.of(new float[1], 1, 1, 1, 1);

@@ -12,7 +12,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** Heads with more elements than an int can count in scratch memory: a message names the size, and nothing is written. */
+/** The scratch memory of these heads would have more elements than an int can count. The message names the size, and nothing is written. */
 class WideHeadsTest {
     private static final Compute CPU = Compute.serial();
     private static final long WIDE = AttentionBlocking.MAX_DIM + 1L;
@@ -21,14 +21,14 @@ class WideHeadsTest {
     private final float[] result = {-7, -7};
     private final Tensor output = Tensor.of(result, 1, 1, 1, 2);
     private final Tensor two = Tensor.of(new float[2], 1, 1, 1, 2);
-    /** Outputs of no query, which take no memory. */
+    /** Outputs without queries take no memory. */
     private final Tensor wideOutput = Tensor.of(new float[0], 1, 1, 0, WIDE);
 
     @Test
     void anIntCountsTheLongestBuffers() {
         assertEquals(8388576, AttentionBlocking.MAX_DIM);
         assertEquals(3947576, AttentionBlocking.BACKWARD_MAX_DIM);
-        assertEquals(0, AttentionBlocking.MAX_DIM % Lanes.PANEL, "a padded dim is no longer");
+        assertEquals(0, AttentionBlocking.MAX_DIM % Lanes.PANEL, "padding must not exceed the maximum");
     }
 
     @Test
@@ -54,7 +54,7 @@ class WideHeadsTest {
         fails(message, () -> AttentionSplits.merge(CPU, List.of(output), AttentionOutputs.of(wideOutput)));
     }
 
-    /** Cast to an int, the size would be 8. */
+    /** The size overflows to 8 if it is cast to an int. */
     @Test
     void states() {
         Tensor none = Tensor.of(new float[0], 1, 1, 0, (1L << 32) + 8);
@@ -86,7 +86,7 @@ class WideHeadsTest {
         return KeyValueView.pages(List.of(key.select(0, 0)), List.of(value.select(0, 0)), 1);
     }
 
-    /** One row of elements that are stored once. */
+    /** Returns one row whose elements share one stored element. */
     private static Tensor same(long dim) {
         return Tensor.of(new float[1], 1, 1, 1, 1).broadcast(1, 1, 1, dim);
     }
