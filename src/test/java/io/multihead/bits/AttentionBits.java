@@ -10,9 +10,14 @@ import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Attention forward: sizes, element types, layouts, weights, packed sequences, pages, partial states, softmax. */
+/**
+ * Calls of attention forward with several sizes, element types and layouts, with weights, packed sequences, pages and partial states, and
+ * calls of softmax.
+ */
 final class AttentionBits {
-    /** About the sizes of a tile (40 or 48 rows), a panel (32), a block (256 keys), a split (1024 keys) and a task (160 or 192 rows). */
+    /**
+     * Sizes near the size of a tile (40 or 48 rows), a panel (32), a block (256 keys), a split (1024 keys) and a task (160 or 192 rows).
+     */
     private static final Shapes[] SIZES = {
         new Shapes(2, 4, 4, 5, 7, 3, 5),
         new Shapes(1, 6, 2, 1, 33, 64, 64),
@@ -110,7 +115,7 @@ final class AttentionBits {
             Calls.Inputs rest = new Calls.Inputs(first.query(), bits.normal(2, 2, 50, 16), bits.normal(2, 2, 50, 40));
             Calls.Results left = size.results(bits, type, type, layout);
             Calls.Results right = size.results(bits, type, type, layout);
-            Mask some = Mask.keep(bits.flags(0.5, 2, 1, 6, 1)); // rows that see no key
+            Mask some = Mask.keep(bits.flags(0.5, 2, 1, 6, 1)); // some rows see no key
             Calls.attention(bits, "left", first, left, AttentionOptions.DEFAULT);
             Calls.attention(bits, "right", rest, right, AttentionOptions.DEFAULT.withMask(some));
             Calls.merge(bits, type.toString(), left, right, size.results(bits, type, type, layout));

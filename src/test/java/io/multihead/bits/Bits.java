@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.SplittableRandom;
 import java.util.function.DoubleSupplier;
 
-/** Seeded inputs for the calls of one group, and a hash of the bits of all their results. */
+/** Seeded inputs for the calls of one group, and a hash of the bits of all results. */
 final class Bits {
     private static final long MULTIPLIER = 0x9e3779b97f4a7c15L;
 
@@ -25,12 +25,12 @@ final class Bits {
         this.cpu = cpu;
     }
 
-    /** Returns the hash of every result up to now. */
+    /** Returns the hash of all results added until now. */
     String hash() {
         return String.format("%016x", hash);
     }
 
-    /** Returns a line per call: its name and the hash of its results. */
+    /** Returns a line per call with the hash of its results and its name. */
     List<String> calls() {
         return calls;
     }
@@ -44,7 +44,7 @@ final class Bits {
                 own = mix(own, size);
             }
             for (double value : Numbers.of(result)) {
-                own = mix(own, Double.doubleToLongBits(value)); // one pattern for every NaN: payloads are not promised
+                own = mix(own, Double.doubleToLongBits(value)); // all NaN have equal bits
             }
         }
         add(call, own);
@@ -69,18 +69,18 @@ final class Bits {
         return (Long.rotateLeft(hash, 29) ^ bits) * MULTIPLIER;
     }
 
-    /** Returns normal numbers in f32, dense. */
+    /** Returns a dense f32 tensor of approximately normal numbers. */
     Tensor normal(long... dims) {
         return normal(DType.F32, Layout.DENSE, dims);
     }
 
-    /** Returns numbers of about a normal distribution: a sum of uniform ones, which is the same on every machine. */
+    /** Returns approximately normal numbers. Each is a sum of uniform numbers, which is the same on every machine. */
     Tensor normal(DType dtype, Layout layout, long... dims) {
         double sigma = dtype == DType.I8 ? 3 : 1;
         return fill(layout.allocate(arena, dtype, dims), () -> sigma * normal());
     }
 
-    /** Returns one number of variance 1, a multiple of 2^-24. */
+    /** Returns a number of a distribution of variance 1, as a multiple of 2^-24. */
     double normal() {
         long sum = 0;
         for (int i = 0; i < 3; i++) {
@@ -99,13 +99,13 @@ final class Bits {
         return empty(dtype, Layout.DENSE, dims);
     }
 
-    /** Returns I8 flags, as large a share of them not 0. */
+    /** Returns I8 flags, each of which is 1 with probability {@code share} and else 0. */
     Tensor flags(double share, long... dims) {
         Layout layout = layout(random.nextInt(Layout.values().length));
         return fill(layout.allocate(arena, DType.I8, dims), () -> random.nextDouble() < share ? 1 : 0);
     }
 
-    /** Returns a score bias of which a share is minus infinity. */
+    /** Returns a score bias in which each element is minus infinity with probability {@code hidden}. */
     Tensor bias(double hidden, DType dtype, long... dims) {
         Layout layout = layout(random.nextInt(Layout.values().length));
         return fill(
@@ -113,12 +113,12 @@ final class Bits {
                 () -> random.nextDouble() < hidden ? Double.NEGATIVE_INFINITY : normal());
     }
 
-    /** Returns an element type, any of the five. */
+    /** Returns one of the five element types. */
     static DType dtype(int number) {
         return DType.values()[Math.floorMod(number, DType.values().length)];
     }
 
-    /** Returns a floating-point element type. */
+    /** Returns one of the floating-point element types. */
     static DType floating(int number) {
         return DType.values()[Math.floorMod(number, DType.values().length - 1)];
     }

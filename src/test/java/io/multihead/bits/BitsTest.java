@@ -11,11 +11,11 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * The bits of a few hundred calls with every feature, element type and layout, forward and backward: a change of code that should not
- * change results must not change a hash, at every lane width and on any number of threads.
+ * Hashes of the results of a few hundred calls with every feature, element type and layout, forward and backward. A change of code that
+ * should not change results must not change a hash, at any lane width and on any number of threads.
  *
- * <p>A change that is meant to change results states so, and writes down the new hashes. {@code target/bits} then holds a line per call; a
- * comparison with the files of a build before the change shows the calls that differ.
+ * <p>The commit of an intended change of results names the change and contains the new hashes. {@code target/bits} has a line per call.
+ * Comparing it with the files of a build before the change shows the calls whose results differ.
  */
 @Tag("lanes")
 @Tag("bits")
@@ -67,7 +67,7 @@ class BitsTest {
         check("multiHead", "8b6734c2481fba6d", MultiHeadBits::run);
     }
 
-    /** On three threads; on one as well where vectors have the machine's width, which takes as long again. */
+    /** Makes the calls on three threads. At the preferred lane width it also makes them on one thread, which doubles the time. */
     private static void check(String group, String expected, Consumer<Bits> calls) throws IOException {
         String lanes = System.getProperty("io.multihead.lanes");
         Bits threaded;

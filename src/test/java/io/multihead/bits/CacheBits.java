@@ -11,7 +11,7 @@ import io.multihead.position.Rope;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 
-/** Caches of every element type, contiguous and paged, with and without rotation: the keys and values that attention reads from them. */
+/** Attention over caches of every element type, contiguous and paged, with and without rotation. */
 final class CacheBits {
     private static final int QUERY_HEADS = 4;
     private static final int HEADS = 2;
@@ -32,7 +32,7 @@ final class CacheBits {
         }
     }
 
-    /** Keys of two and a half blocks. */
+    /** Keys have two and a half blocks of 32 elements. */
     static void runBlocks(Bits bits) {
         new CacheBits(bits, 80).caches(CacheFormat.I8_BLOCKS);
     }
@@ -56,7 +56,7 @@ final class CacheBits {
         }
     }
 
-    /** Prompts, steps, a fork that diverges, a rewind, tokens of several sequences in one tensor. */
+    /** Appends prompts, decode steps, tokens of a diverging fork, tokens after a truncation, and packed tokens of several sequences. */
     private void lifetime(String name, KeyValueCache cache, boolean paged) {
         int first = paged ? cache.open() : 0;
         int second = paged ? cache.open() : 1;
@@ -98,7 +98,7 @@ final class CacheBits {
         Calls.packedAttention(bits, name + " packed", query, tokens, cache.view(1, first, second), size.results(bits));
     }
 
-    /** A long sequence that gives up its oldest tokens, with few and with many queries. */
+    /** Attends to a long sequence that evicts its oldest tokens, with few and with many queries. */
     private void window(String name, KeyValueCache cache, int sequence) {
         Tensor keys = bits.normal(1, HEADS, 1300, dim);
         Tensor values = bits.normal(1, HEADS, 1300, VALUE_DIM);

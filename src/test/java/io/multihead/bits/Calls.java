@@ -19,7 +19,7 @@ import java.util.Objects;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** The calls of the library below its layers, one method each, so that a name that changes there changes here alone. */
+/** The calls of the library below its layers, with one method for each, so that a renamed method of the library is renamed only here. */
 final class Calls {
     private Calls() {}
 
@@ -80,10 +80,10 @@ final class Calls {
         merged.add(bits, "merge " + name);
     }
 
-    /** Query, key and value of one call. */
+    /** The query, key and value of one call. */
     record Inputs(Tensor query, Tensor key, Tensor value) {}
 
-    /** Where a call of backward writes, and the options that it shares with forward. */
+    /** The tensors that a call of backward writes, and the options that forward and backward share. */
     record Backward(
             AttentionOptions options,
             @Nullable Tensor query,

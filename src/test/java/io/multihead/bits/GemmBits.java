@@ -5,9 +5,9 @@ import io.multihead.support.Layout;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 
-/** Matrix multiplication: sizes about every block boundary, transposes, factors, bias, batches, element types, packed weights. */
+/** Matrix multiplication with sizes near every block boundary, transposes, factors, bias, batches, element types and packed weights. */
 final class GemmBits {
-    /** Rows, depth, columns. */
+    /** Rows, depth and columns of each product. */
     private static final int[][] SIZES = {
         {1, 17, 33},
         {1, 300, 1030},

@@ -28,7 +28,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Layers other than attention, blocks and stacks of them, the loss, statistics of heads; forward and backward. */
+/** Forward and backward of layers other than attention, blocks, stacks of blocks and the loss, and statistics of heads. */
 final class LayerBits {
     private static final int FEATURES = 37;
 

@@ -29,9 +29,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
- * Warm calls in a JVM that has made all calls of {@link BitsTest} before, in random order, compared with a JVM that makes only one kind of
- * call. In neither may a call allocate; this is an error. C2's decisions for one call should not make another call slower; this is
- * reported. {@code .ci/matrix} runs it.
+ * Compares warm calls in two JVMs. The first has made all calls of {@link BitsTest} before, in random order; the second makes only one kind
+ * of call. A warm call that allocates in either JVM is an error. Decisions of C2 for one call should not make another call slower, so times
+ * are printed. {@code .ci/matrix} runs it.
  */
 final class MixedJvm {
     private static final List<Consumer<Bits>> GROUPS = List.of(
@@ -43,7 +43,7 @@ final class MixedJvm {
             PositionBits::run,
             LayerBits::run,
             MultiHeadBits::run);
-    /** Enough for C2 to compile the kernels with the profiles of all calls. */
+    /** C2 compiles the kernels with the profiles of all calls in this number of passes. */
     private static final int PASSES = 2;
 
     private static final long TIMED_NANOS = TimeUnit.MILLISECONDS.toNanos(700);
@@ -51,10 +51,10 @@ final class MixedJvm {
     private MixedJvm() {}
 
     /**
-     * Prints a line per call: its name, the nanoseconds of its fastest run and the bytes that 50 runs allocate when warm. Ends with
-     * status 3 if any call allocates.
+     * Prints a line per call with its name, the nanoseconds of its fastest run and the bytes that 50 warm runs allocate. The exit status is
+     * 3 if any call allocates.
      *
-     * @param args {@code names}; or {@code mixed} and the seed of the order; or {@code alone} and the name of a call
+     * @param args {@code names}, or {@code mixed} and the seed of the order, or {@code alone} and the name of a call
      */
     public static void main(String[] args) {
         Compute cpu = Compute.serial();

@@ -11,7 +11,7 @@ import io.multihead.nn.attention.MultiHeadOutputs;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 
-/** The multi-head attention layer with every option, mask and kind of input, forward and backward, and without some heads. */
+/** Forward and backward of the multi-head attention layer with every option, mask and kind of input, and with some heads removed. */
 final class MultiHeadBits {
     private static final int EMBED = 24;
     private static final int BATCH = 2;
@@ -48,7 +48,7 @@ final class MultiHeadBits {
         };
     }
 
-    /** Different queries, keys and values, with all weights and gradients. */
+    /** Calls with separate queries, keys and values, and with all weights and gradients. */
     private static void three(Bits bits, MultiHeadConfig config, int kind, int masks) {
         Trainer trainer = new Trainer(bits, Bits.floating(kind), Bits.layout(kind));
         int queries = 6;
@@ -107,7 +107,7 @@ final class MultiHeadBits {
         return kind % 2 == 0 ? outputs : outputs.withHeadWeights(trainer.results(BATCH, 4, queries, keys + extra));
     }
 
-    /** One tensor as query, key and value, projected at once, where the widths allow it. */
+    /** Calls with one tensor as query, key and value, which one product projects, if the widths allow it. */
     private static void self(Bits bits, MultiHeadConfig config, int kind) {
         if (config.keyInputDim() == EMBED && config.valueInputDim() == EMBED) {
             Trainer trainer = new Trainer(bits, Bits.floating(kind), Bits.layout(kind));
@@ -116,7 +116,7 @@ final class MultiHeadBits {
         }
     }
 
-    /** Inference alone: backward has no window and no score options. */
+    /** Runs inference only, because backward has no window and no score options. */
     private static void window(Bits bits) {
         ScoreOptions scores =
                 ScoreOptions.NONE.withSoftCap(5).withSinks(1, 0, -1, 2).withSlopes(0.5f, 0.25f, 0.1f, 1);
@@ -130,7 +130,7 @@ final class MultiHeadBits {
         bits.add("score options and window", outputs.output());
     }
 
-    /** Attention along some axes of an input with several. */
+    /** Attention along some of the axes of an input. */
     private static void axes(Bits bits) {
         Trainer trainer = new Trainer(bits, DType.F32, Bits.layout(0));
         Tensor x = trainer.numbers(2, 3, 4, 5, EMBED);

@@ -7,7 +7,7 @@ import io.multihead.position.SinusoidalPositions;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 
-/** Rotary embedding with every scaling and pairing, slopes of linear biases, sinusoidal encodings. */
+/** Rotary embeddings with every scaling and pairing, slopes of linear biases, and sinusoidal encodings. */
 final class PositionBits {
     private PositionBits() {}
 

@@ -11,7 +11,7 @@ import io.multihead.tensor.Tensor;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Attention forward with masks, changes of scores, dropout, and numbers that are not finite. */
+/** Attention forward with masks, score options, dropout, and numbers that are not finite. */
 final class ScoreBits {
     private static final Shapes FEW = new Shapes(2, 4, 2, 3, 270, 20, 37);
     private static final Shapes MANY = new Shapes(2, 4, 2, 50, 66, 20, 37);
@@ -37,14 +37,14 @@ final class ScoreBits {
         options(bits, size).forEach((name, options) -> both(bits, name, size, inputs, options));
     }
 
-    /** With and without weights, which take different paths. */
+    /** Makes the call with and without weights, which take different paths. */
     private static void both(Bits bits, String name, Shapes size, Calls.Inputs inputs, AttentionOptions options) {
         String call = name + " " + size;
         Calls.attention(bits, call, inputs, size.results(bits), options);
         Calls.attention(bits, call + ", weights", inputs, size.withWeights(bits, DType.F32, Layout.DENSE), options);
     }
 
-    /** Every option, alone and with others. Key lengths are not combined with positions. */
+    /** Returns every option, alone and with others. Key lengths are not combined with positions. */
     private static Map<String, AttentionOptions> options(Bits bits, Shapes size) {
         Map<String, AttentionOptions> all = differentiable(bits, size);
         sparse(bits, size).forEach((name, mask) -> all.put(name, AttentionOptions.DEFAULT.withMask(mask)));
@@ -83,7 +83,7 @@ final class ScoreBits {
         return score * (1 + (batch + head + query + key) % 3);
     }
 
-    /** The options that backward has too. */
+    /** Returns the options that both forward and backward have. */
     static Map<String, AttentionOptions> differentiable(Bits bits, Shapes size) {
         Map<String, AttentionOptions> all = new LinkedHashMap<>();
         masks(bits, size).forEach((name, mask) -> all.put(name, AttentionOptions.DEFAULT.withMask(mask)));
@@ -99,7 +99,7 @@ final class ScoreBits {
         masks.put("causal top-left", Mask.CAUSAL_TOP_LEFT);
         masks.put("one length", Mask.keyLengths(size.keys() / 2));
         long[] lengths = new long[size.batch()];
-        lengths[lengths.length - 1] = size.keys() * 2L / 3; // the others have no key
+        lengths[lengths.length - 1] = size.keys() * 2L / 3; // the other sequences have no key
         masks.put("lengths", Mask.keyLengths(lengths));
         masks.put("no key", Mask.keyLengths(0));
         Tensor flags = bits.flags(0.6, size.batch(), 1, size.queries(), size.keys());
@@ -139,7 +139,7 @@ final class ScoreBits {
         }
     }
 
-    /** Visible non-finite values reach the rows that see them; masked ones do not. */
+    /** Makes calls with non-finite numbers. Visible ones reach the rows that see them, and masked ones do not. */
     private static void notFinite(Bits bits, Shapes size) {
         for (int kind = 0; kind < 6; kind++) {
             Calls.Inputs inputs = size.inputs(bits);

@@ -6,7 +6,7 @@ import java.util.Arrays;
 
 /** The sizes of one call of attention, and tensors of these sizes. */
 record Shapes(int batch, int heads, int keyValueHeads, int queries, int keys, int headDim, int valueDim) {
-    /** One batch, one head for keys per head for queries. */
+    /** Returns sizes with one batch, and one head of keys for each head of queries. */
     static Shapes of(int heads, int queries, int keys, int dim) {
         return new Shapes(1, heads, heads, queries, keys, dim, dim);
     }
@@ -22,7 +22,7 @@ record Shapes(int batch, int heads, int keyValueHeads, int queries, int keys, in
                 bits.normal(value, layout, batch, keyValueHeads, keys, valueDim));
     }
 
-    /** Output and log-sum-exp, in f32 and f64. */
+    /** Returns memory for the output in f32 and for log-sum-exp in f64. */
     Calls.Results results(Bits bits) {
         return results(bits, DType.F32, DType.F64, Layout.DENSE);
     }
@@ -34,14 +34,14 @@ record Shapes(int batch, int heads, int keyValueHeads, int queries, int keys, in
                 null);
     }
 
-    /** The same, and weights. */
+    /** Returns memory for the output, log-sum-exp and weights. */
     Calls.Results withWeights(Bits bits, DType weights, Layout layout) {
         Calls.Results results = results(bits);
         return new Calls.Results(
                 results.output(), results.logSumExp(), bits.empty(weights, layout, batch, heads, queries, keys));
     }
 
-    /** Random gradients of the outputs, and of log-sum-exp and weights if requested. */
+    /** Returns random gradients of the output, and of log-sum-exp and weights if requested. */
     Calls.Results upstream(Bits bits, DType dtype, Layout layout, boolean logSumExp, boolean weights) {
         return new Calls.Results(
                 bits.normal(dtype, layout, batch, heads, queries, valueDim),
@@ -49,7 +49,7 @@ record Shapes(int batch, int heads, int keyValueHeads, int queries, int keys, in
                 weights ? bits.normal(dtype, layout, batch, heads, queries, keys) : null);
     }
 
-    /** The sizes of a mask that is repeated along the axes whose bit is not set; leading axes of size 1 are omitted. */
+    /** Returns the shape of a mask that is repeated along the axes whose bit is not set. Leading axes of size 1 are omitted. */
     long[] broadcastable(int axes) {
         long[] full = {batch, heads, queries, keys};
         int first = 3;

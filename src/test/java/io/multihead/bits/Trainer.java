@@ -19,12 +19,12 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.stream.Stream;
 
-/** The calls of layers, forward and backward, one method each, so that a name that changes there changes here alone. */
+/** The calls of layers, forward and backward, with one method for each, so that a renamed method of the library is renamed only here. */
 final class Trainer {
     private static final long SEED = 11;
 
     private final Bits bits;
-    /** How inputs and results are stored. */
+    /** The element type of inputs and results. */
     private final DType type;
 
     private final Layout layout;
@@ -48,7 +48,7 @@ final class Trainer {
         bits.add(name + ", trained", all(gradients, y, dx));
     }
 
-    /** The same for attention with separate inputs, weights and gradients. */
+    /** Runs attention with separate inputs, weights and gradients, in inference and in training. */
     void attention(
             String name,
             MultiHeadAttention layer,
@@ -82,7 +82,7 @@ final class Trainer {
         bits.add(name + ", trained", all(gradients, y, dx, dMedia));
     }
 
-    /** The gradient of a bias per batch and head, hashed as PyTorch shapes it: {@code [batch * heads, queries, keys]}. */
+    /** Returns the gradient of a bias per batch and head in PyTorch's shape, {@code [batch * heads, queries, keys]}. */
     private Tensor perHead(Tensor bias) {
         return bias == null || bias.rank() < 4
                 ? bias

@@ -80,11 +80,11 @@ class CacheContentsTest {
         for (int sequence : filled.sequences()) {
             restored.truncate(to, 0);
             if (filled.cache.firstKey(sequence) > 0) {
-                continue; // positions would differ, and with them the blocks in which attention sums
+                continue; // positions, and the blocks in which attention sums, would differ
             }
             for (int layer = 0; layer < config.layers(); layer++) {
                 long length = filled.cache.length(layer, sequence);
-                for (long from = 0; from < length; ) { // in pieces of any size
+                for (long from = 0; from < length; ) { // in chunks of random sizes
                     long count = 1 + random.nextLong(length - from);
                     StoredTokens stored = StoredTokens.allocate(Arena.ofAuto(), config, count);
                     CacheContents.of(filled.cache).readStored(CPU, layer, sequence, from, stored);
@@ -98,7 +98,7 @@ class CacheContentsTest {
         }
     }
 
-    /** The largest scale of which 127 multiples are finite, times the one byte that append does not store. */
+    /** The scale is the largest one whose product with 127 is finite. The byte is -128, which append never stores. */
     @Example
     void aValueThatOverflowsWhenItIsWidenedReachesOnlyRowsThatSeeIt() {
         Config config = Config.of(1, 1, 4).withFormat(CacheFormat.I8);

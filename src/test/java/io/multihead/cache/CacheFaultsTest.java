@@ -36,7 +36,7 @@ class CacheFaultsTest {
     private final Tensor key = gaussian(1, KV_HEADS, 70, DIM, 1);
     private final Tensor value = gaussian(1, KV_HEADS, 70, DIM, 2);
 
-    /** All owners of a page write to it in one append: the last needs no copy, so one free page is enough for two of them. */
+    /** All owners of a shared page write to it in one append. The last owner needs no copy, so n owners need n - 1 free pages. */
     @ParameterizedTest
     @ValueSource(ints = {2, 3, 5})
     void theLastOwnerOfASharedPageKeepsIt(int owners) {
@@ -64,7 +64,7 @@ class CacheFaultsTest {
         }
     }
 
-    /** With an owner that does not write, every writer needs a copy. */
+    /** Every writer needs a copy of a page if an owner of the page does not write. */
     @Test
     void aPageThatSomebodyKeepsIsCopiedForEveryWriter() {
         KeyValueCache cache = KeyValueCache.paged(config(DType.F32), 2 * PAGE);
@@ -115,7 +115,7 @@ class CacheFaultsTest {
         assertEquals(0, cache.usedBytes());
     }
 
-    /** An append that fails while it runs frees the pages that it took; earlier tokens stay. */
+    /** An append that fails while it runs frees the pages that it took and keeps earlier tokens. */
     @Test
     void anAppendThatFailsHalfWayGivesItsPagesBack() {
         KeyValueCache cache = KeyValueCache.paged(config(DType.F32), 8 * PAGE);
@@ -138,7 +138,7 @@ class CacheFaultsTest {
         }
     }
 
-    /** As many tokens as a long counts, behind one that is there: their sum overflows, and a page that is shared must not be written. */
+    /** The call appends 2^63 - 1 tokens to a sequence of one token. The sum overflows, and the shared page must not be written. */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void tokensBeyondALongFindNoRoom(boolean stored) {
@@ -165,16 +165,14 @@ class CacheFaultsTest {
         assertArrayEquals(new float[] {5, 6, 7}, kept.toArray());
     }
 
-    /** Messages are cut: the list of all sequences ends before the repeated one. */
+    /** Long lists are truncated in messages. The repeated sequence is beyond the end of the list. */
     @Test
     void theSequenceThatIsThereTwiceIsNamedAmongMany() {
         KeyValueCache cache = KeyValueCache.paged(config(DType.F32), PAGE);
         int[] all = IntStream.range(0, 3000).map(i -> cache.open()).toArray();
         Tensor none = gaussian(all.length, KV_HEADS, 0, DIM, 3);
         all[1] = 2999;
-        for (int round = 0;
-                round < 2;
-                round++) { // pages that a rejected append has counted must not count in the next one
+        for (int round = 0; round < 2; round++) { // a rejected append must not change the page count of the next one
             RuntimeException twice = named("to", () -> cache.append(SERIAL, 0, all, none, none));
             assertTrue(twice.getMessage().endsWith("expected no sequence twice, as 2999 is"), twice.getMessage());
         }
@@ -202,7 +200,7 @@ class CacheFaultsTest {
         named("tokens", () -> KeyValueCache.contiguous(small, Integer.MAX_VALUE, 1));
     }
 
-    /** 64 tokens of 2^25 - 1 elements fill an array as far as its index reaches. */
+    /** A page has 64 tokens of 2 (2^24 - 1) elements. An array cannot hold 64 tokens of 2^25 elements. */
     @Test
     void theLargestPageThatFitsIsTaken() {
         assertEquals((1 << 24) - 1, Config.of(1, 1, (1 << 24) - 1).headDim());

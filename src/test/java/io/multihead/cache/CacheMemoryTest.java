@@ -18,16 +18,19 @@ import io.multihead.tensor.Tensor;
 import java.lang.management.ManagementFactory;
 import org.junit.jupiter.api.Test;
 
-/** Decoding with a sliding window uses constant memory. Not run at each lane width: nothing here depends on vectors. */
+/**
+ * Decoding with a sliding window uses constant memory. The test does not run at every lane width, because memory does not depend on
+ * vectors.
+ */
 class CacheMemoryTest {
     private static final Compute SERIAL = Compute.serial();
     private static final int MEASURED_STEPS = 500_000;
     private static final int WARM_UP_STEPS = 200_000;
-    /** Bytes: a few vectors as objects while C2 compiles code again, but nothing per step. */
+    /** The limit in bytes. Vectors are objects for some calls while C2 compiles code again, but no step allocates. */
     private static final long LIMIT = 500_000;
 
     private static final int WINDOW = 64;
-    /** A sequence slides by blocks of 256 tokens, of which at most 255 are before the window, and has whole pages of 64. */
+    /** A sequence evicts whole blocks of 256 tokens, of which at most 255 are before the window, and has whole pages of 64 tokens. */
     private static final int MOST_TOKENS = WINDOW + 256;
 
     private final KeyValueCache cache = KeyValueCache.paged(Config.of(1, 1, 4), 8 * 64 * 144);
@@ -38,13 +41,13 @@ class CacheMemoryTest {
     private final AttentionOptions window = AttentionOptions.CAUSAL.withMask(Mask.window(WINDOW - 1, 0));
     private int done;
 
-    /** A new object per step, of at least 16 bytes, exceeds the limit even with a tenth of the steps. */
+    /** One new object of at least 16 bytes per step would exceed the limit even in a tenth of the steps. */
     @Test
     void decodingWithAWindowUsesConstantMemory() {
-        decode(WARM_UP_STEPS); // until C2 has compiled the kernels, vectors are objects
+        decode(WARM_UP_STEPS); // vectors are objects until C2 has compiled the kernels
         int steps = (int) (MEASURED_STEPS * Math.clamp(Tries.factor(), 0.1, 1));
         long grown = decode(steps);
-        // C2 compiles some of it again, such as the merge of splits, which long sequences alone have
+        // C2 compiles some code again, such as the merge of splits, which only long sequences need
         for (Patience patience = new Patience(); grown >= LIMIT && patience.isLeft(); ) {
             grown = decode(steps);
         }
@@ -52,7 +55,7 @@ class CacheMemoryTest {
         assertTrue(grown < LIMIT, "allocated " + grown + " bytes in " + steps + " steps");
     }
 
-    /** Returns the bytes allocated. */
+    /** Returns the allocated bytes. */
     private long decode(int steps) {
         long before = allocated();
         for (int end = done + steps; done < end; done++) {

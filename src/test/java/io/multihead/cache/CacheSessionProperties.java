@@ -17,7 +17,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 
-/** A loaded session continues with the same bits as the saved one, over random caches. */
+/** Sessions of random caches continue with the same bits after they are saved and loaded. */
 @Tag("lanes")
 class CacheSessionProperties {
     private static final Compute CPU = Compute.serial();
@@ -42,12 +42,12 @@ class CacheSessionProperties {
         }
         assertEquals(from.length, to.length);
         if (contiguous == loadContiguous) {
-            assertTrue(loaded.usedBytes() - before <= saved.cache.usedBytes(), "what was shared is shared");
+            assertTrue(loaded.usedBytes() - before <= saved.cache.usedBytes(), "shared tokens must remain shared");
         }
         for (int i = 0; i < from.length; i++) {
             assertSame(saved.cache, from[i], loaded, to[i]);
         }
-        // the same changes to both: appends, a fork that shares loaded pages, truncation
+        // both caches get the same changes: a truncation, a fork that shares loaded pages, and appends
         int shorter = random.nextInt(from.length);
         long length = saved.cache.firstKey(from[shorter]);
         saved.cache.truncate(from[shorter], length + 1);
@@ -66,7 +66,7 @@ class CacheSessionProperties {
         }
     }
 
-    /** Leaves values that are not finite in pages that are free again. */
+    /** Leaves values that are not finite in free pages. */
     private static void recycle(KeyValueCache cache) {
         KeyValueCache.Config config = cache.config();
         for (int sequence = 0; sequence < 8; sequence++) {

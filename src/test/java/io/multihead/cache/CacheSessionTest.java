@@ -28,7 +28,7 @@ import java.util.function.BiFunction;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Session files across processes, and files that do not fit. */
+/** Session files are read by another process, and files that do not fit the cache are refused. */
 class CacheSessionTest {
     private static final Compute CPU = Compute.serial();
     private static final Config CONFIG =
@@ -45,7 +45,7 @@ class CacheSessionTest {
         return CONFIG.withFormat(CacheFormat.of(dtype));
     }
 
-    /** Returns a cache with a prefix of 300 tokens, and a fork of it that has 30 more and has dropped some. */
+    /** Returns a cache with a prefix of 300 tokens, and a fork that has 30 more tokens and has evicted the first 270. */
     private static KeyValueCache filled(Config config) {
         KeyValueCache cache = KeyValueCache.paged(config, 1L << 20);
         int prefix = cache.open();
@@ -65,7 +65,7 @@ class CacheSessionTest {
         }
     }
 
-    /** Continues both sequences and a fork of each; returns all bits. */
+    /** Continues both sequences and a fork of each, and returns the bits of all results. */
     private static String decode(KeyValueCache cache, int... sequences) {
         StringBuilder bits = new StringBuilder();
         for (int sequence : sequences) {
@@ -80,7 +80,7 @@ class CacheSessionTest {
         return bits.toString();
     }
 
-    /** The other process of {@link #aPrefixSurvivesARestart}. */
+    /** The process that {@link #aPrefixSurvivesARestart} starts. */
     public static final class Restarted {
         public static void main(String[] arguments) throws IOException {
             KeyValueCache cache = KeyValueCache.contiguous(CONFIG, 6, 512);
@@ -94,7 +94,7 @@ class CacheSessionTest {
         KeyValueCache cache = filled(CONFIG);
         CacheSession.save(CPU, cache, file, 0, 1);
         List<String> printed = ChildJvm.run(Restarted.class, List.of(), file.toString());
-        // the last line, as the JVM prints a warning for the incubating module
+        // the result is the last line, because the JVM prints a warning for the incubating module first
         assertEquals(decode(cache, 0, 1), printed.getLast());
     }
 
@@ -104,8 +104,8 @@ class CacheSessionTest {
         Path file = folder.resolve("session");
         CacheSession.save(CPU, cache, file, 0, 1);
         try (Arena arena = Arena.ofConfined()) {
-            // five blocks of 300 tokens; the fork shares only the block before its first token; two blocks belong to
-            // the fork
+            // 300 tokens are in five blocks; the fork shares only the block with its first token, and has two separate
+            // blocks
             Tensor key = Safetensors.map(arena, file).get("layer.1.key");
             assertEquals(
                     List.of(2L, 7L * 64, 8L),
@@ -122,7 +122,10 @@ class CacheSessionTest {
         }
     }
 
-    /** One sequence has the first tokens of a block and one the last, which they still share: no sequence has the tokens between. */
+    /**
+     * Two sequences share a block. One sequence has its first tokens, the other has its last tokens, and no sequence has the tokens
+     * between.
+     */
     @Test
     void aFileHoldsNoTokensBetweenThoseThatSequencesHave() throws IOException {
         Config config = config(DType.F32);
@@ -149,7 +152,7 @@ class CacheSessionTest {
         assertEquals(decode(cache, start, end), decode(loaded, 0, 1));
     }
 
-    /** Pages of 512 tokens, which another sequence has filled before. */
+    /** The page has 512 tokens and was filled by another sequence before. */
     @Test
     void aFileHoldsNothingOfAnotherSequenceOrOfBlocksWithoutTokens() throws IOException {
         KeyValueCache cache = KeyValueCache.contiguous(config(DType.F32), 1, 512);
@@ -177,7 +180,7 @@ class CacheSessionTest {
         CacheSession.save(CPU, cache, file, empty);
         int loaded = CacheSession.load(CPU, cache, file)[0];
         assertEquals(0, cache.length(1, loaded));
-        // found by fuzzing: block 0 of tensors without tokens
+        // a reduced failure: the file names block 0 of tensors without tokens
         broken(file, "sequence 0 blocks", "0", "sequence 0 blocks: 0; expected -1 to -1");
     }
 
@@ -281,7 +284,7 @@ class CacheSessionTest {
         broken(file, "sequence 0 lengths", null, "sequence 0 lengths: not in the file; expected numbers");
     }
 
-    /** Rewrites a file with some tensors changed. */
+    /** Writes a copy of a file with some changed tensors. */
     private static void changed(Path file, Path to, BiFunction<String, Tensor, Tensor> change) throws IOException {
         try (Arena arena = Arena.ofShared()) {
             Safetensors read = Safetensors.map(arena, file);
@@ -294,7 +297,7 @@ class CacheSessionTest {
         }
     }
 
-    /** Rewrites a file with one field changed or omitted. */
+    /** Writes a copy of a file with one field changed or omitted, and checks the message. */
     private void broken(Path file, String field, String value, String message) throws IOException {
         Path changed = folder.resolve("changed");
         try (Arena arena = Arena.ofShared()) {
@@ -357,7 +360,7 @@ class CacheSessionTest {
             KeyValueCache cache = KeyValueCache.paged(confined, CONFIG, 1L << 20);
             int sequence = cache.open();
             append(cache, sequence, 200, 1);
-            // the folder is missing, so that a file that is begun is another error
+            // the folder does not exist, so that an attempt to create the file would cause another error
             Path file = folder.resolve("missing").resolve("session");
             named("cache", () -> CacheSession.save(cpu, cache, file, sequence));
         }

@@ -47,7 +47,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Attention over a cache: exact for equal values, unmoved by tokens behind the end, by NaN elsewhere and by other callers. */
+/** Attention over a cache is exact for equal values. Truncated tokens, NaN in other rows and simultaneous callers do not change results. */
 @Tag("lanes")
 class CachedAttentionTest {
     private static final Compute SERIAL = Compute.serial();
@@ -64,7 +64,7 @@ class CachedAttentionTest {
         Promises.NARROW_CACHE.record(worstNarrow);
     }
 
-    /** Truncated tokens, NaN or infinite, do not change any bit; neither do masked keys. */
+    /** Truncated tokens and masked keys do not change any bit, even if they are NaN or infinite. */
     @ParameterizedTest
     @EnumSource(
             value = DType.class,
@@ -84,7 +84,7 @@ class CachedAttentionTest {
                 cache.truncate(sequence, 300);
             }
             results[i] = attend(SERIAL, tokens(query, 0, 9), cache.view(0, sequence), AttentionOptions.CAUSAL);
-            // masked by the window: a spoilt token in the middle of the sequence
+            // the window masks these tokens, which are not finite in the second run
             cache.append(
                     SERIAL,
                     0,
@@ -100,7 +100,10 @@ class CachedAttentionTest {
         assertArrayEquals(results[0], results[1]);
     }
 
-    /** Some tasks see the page of the infinite value and pack its block; a later task of the thread reads its part in place. */
+    /**
+     * Some tasks see the page of the infinite value and pack its block. A later task of the same thread reads its part of the block in
+     * place.
+     */
     @Test
     void anInfiniteValueReachesExactlyTheRowsThatSeeItInAnyOrderOfTasks() {
         Tensor few = tokens(key, 0, 400).slice(1, 0, 1);
@@ -115,7 +118,7 @@ class CachedAttentionTest {
         assertArrayEquals(Numbers.of(expected), attend(SERIAL, two, cache.view(0, sequence), AttentionOptions.CAUSAL));
     }
 
-    /** A task of one row, in unused scratch: its weights are the same as together with another row, and in several blocks. */
+    /** A task of one row has the same weights as a task of two rows, in one block of keys and in several. */
     @ParameterizedTest
     @EnumSource(
             value = DType.class,
@@ -146,7 +149,7 @@ class CachedAttentionTest {
         return Numbers.of(weights);
     }
 
-    /** A narrow cache against the specification over its widened content. */
+    /** Attention over a narrow cache is compared with the specification over the widened tokens. */
     @ParameterizedTest
     @EnumSource(
             value = DType.class,
@@ -167,7 +170,10 @@ class CachedAttentionTest {
         assertTrue(ratio <= Tolerance.FORWARD_ORDINARY, "R = " + ratio);
     }
 
-    /** Keys with a scale per 32 elements: within the bound of their widened values, few rows in place and many widened with the same bits. */
+    /**
+     * Attention over keys with a scale per 32 elements is within the error bound for the widened keys. Few rows, which read keys in place,
+     * and many rows, which widen keys, have the same bits.
+     */
     @ParameterizedTest
     @ValueSource(ints = {32, 40, 96, 128, 256, 300})
     void keysInBlocksAreWidenedExactly(int dim) {
@@ -176,7 +182,7 @@ class CachedAttentionTest {
         Tensor values = gaussian(1, 2, 333, dim, 5);
         Tensor queries = gaussian(1, 4, 70, dim, 6);
         for (long token = 0; token < 333; token++) {
-            keys.set(50, 0, 1, token, dim - 1); // one large channel, with its block
+            keys.set(50, 0, 1, token, dim - 1); // one large channel enlarges the scale of its block
         }
         KeyValueCache cache = KeyValueCache.paged(blocks, 1L << 23);
         int sequence = cache.open();
@@ -219,7 +225,7 @@ class CachedAttentionTest {
         return copy;
     }
 
-    /** Equal values are the output, narrowed once, to 3 ulp of f32. */
+    /** If all values are equal, the output is this value, narrowed once, within 3 ulp of f32. */
     @ParameterizedTest
     @EnumSource(
             value = DType.class,
@@ -238,7 +244,7 @@ class CachedAttentionTest {
         }
     }
 
-    /** NaN in a visible value reaches the rows that see it, and no others. */
+    /** NaN in a value reaches exactly the rows that see it. */
     @Test
     void nanReachesExactlyTheRowsThatSeeIt() {
         KeyValueCache cache = KeyValueCache.paged(config(DType.BF16), 1L << 23);
@@ -258,7 +264,7 @@ class CachedAttentionTest {
         }
     }
 
-    /** Keys that F16 cannot hold become infinite and spoil the rows that see them, and no others. */
+    /** Keys too large for F16 become infinite and spoil exactly the rows that see them. */
     @ParameterizedTest
     @EnumSource(
             value = DType.class,
@@ -291,7 +297,7 @@ class CachedAttentionTest {
         }
     }
 
-    /** A cache may be gigabytes: the scratch of its readers must not keep it in memory. */
+    /** A cache may have gigabytes, so the scratch of its readers must not keep it reachable. */
     @ParameterizedTest
     @EnumSource(
             value = DType.class,

@@ -12,7 +12,7 @@ import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.constraints.Size;
 import org.junit.jupiter.api.Test;
 
-/** Which pages sequences get. */
+/** Tests which free pages a sequence gets. */
 class FreePagesTest {
     private static final int RUN = 4;
 
@@ -38,7 +38,7 @@ class FreePagesTest {
         FreePages free = new FreePages(6, RUN);
         assertEquals(0, take(free, -1, 6));
         assertEquals(4, take(free, -1, 6));
-        assertEquals(2, take(free, -1, 6)); // half a run
+        assertEquals(2, take(free, -1, 6)); // the middle of a run
         assertEquals(5, take(free, 4, 6));
         assertEquals(1, take(free, 5, 6));
         assertEquals(3, take(free, 2, 6));
@@ -47,9 +47,9 @@ class FreePagesTest {
     @Test
     void moreMemoryIsTakenWhenHalfOfItIsUsed() {
         FreePages free = new FreePages(24, RUN);
-        assertEquals(0, take(free, -1, 0)); // none yet
+        assertEquals(0, take(free, -1, 0)); // no page has memory yet
         assertEquals(4, take(free, -1, 8));
-        assertEquals(2, take(free, -1, 8)); // half a run, as 2 of 8 are used
+        assertEquals(2, take(free, -1, 8)); // the middle of a run, because only 2 of 8 pages are used
         assertEquals(6, take(free, -1, 8));
         assertEquals(8, take(free, -1, 8)); // a separate run
     }
@@ -87,12 +87,12 @@ class FreePagesTest {
             taken.add(next);
         }
         assertEquals(List.of(0, 4, 2, 6, 1, 3, 5, 7), taken);
-        assertEquals(8, free.after(-1, 8, false)); // none is left
+        assertEquals(8, free.after(-1, 8, false)); // no page with memory is free
     }
 
     /**
-     * Whatever was taken and released, a page is given once and has memory, every free page is given in the end, and each is the one that
-     * a search from page 0 finds.
+     * After any sequence of takes and releases, no page is given twice and each given page has memory. Every free page is given in the end.
+     * Each given page is the page that a search from page 0 finds.
      */
     @Property
     void everyFreePageIsGivenOnce(
@@ -119,7 +119,7 @@ class FreePagesTest {
         assertEquals(pages, held.size());
     }
 
-    /** Takes a page, after another slab if the pool needs one; returns the pages that have memory. */
+    /** Takes a page, with memory of another slab if the pool needs one. Returns the number of pages that have memory. */
     private static int takeNew(
             FreePages free, int pages, int run, int slab, int ready, boolean grows, List<Integer> held, int last) {
         int page = free.after(last, ready, grows);
@@ -141,7 +141,7 @@ class FreePagesTest {
         return page;
     }
 
-    /** Sequences without pages alternately take free pages, which all have memory; returns the pages of each. */
+    /** Sequences without pages take free pages in turn. All pages have memory. Returns the pages of each sequence. */
     private static List<List<Integer>> grow(FreePages free, int sequences, int pages) {
         int ready = free.count();
         List<List<Integer>> all = new ArrayList<>();

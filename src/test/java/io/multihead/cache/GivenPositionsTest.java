@@ -30,7 +30,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Keys that a cache rotates to given positions have the same bits as keys that were rotated before. */
+/** Keys that a cache rotates to given positions have the same bits as keys that were rotated before they were appended. */
 @Tag("lanes")
 class GivenPositionsTest {
     private static final Compute SERIAL = Compute.serial();

@@ -30,7 +30,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.Tag;
 
-/** A cache against plain lists of tokens, over random sequences of operations: attention over both has the same bits. */
+/** Attention over a cache has the same bits as attention over plain lists of tokens, after random sequences of operations. */
 @Tag("lanes")
 class KeyValueCacheProperties {
     private static final Compute CPU = Compute.serial();
@@ -39,8 +39,9 @@ class KeyValueCacheProperties {
     private static final int HEAD_DIM = 5;
 
     /**
-     * The same bits but in i8, where a key's scale is multiplied into its score instead of its elements: two chains of headDim
-     * products and a scale each, of at most 6 x 6, make scores differ; weights by twice that, and values are at most 6.
+     * Results have the same bits except in i8, where the scale of a key is multiplied into its score instead of its elements. Scores differ
+     * by the roundings of two chains of headDim products, each at most 6 x 6, and of a scale in each chain. Weights differ by twice that,
+     * and values are at most 6.
      */
     private static final float I8_APART = 2 * (HEAD_DIM + 2) * 0x1p-24f * (HEAD_DIM * 6 * 6) * 2 * 6;
 
@@ -95,7 +96,7 @@ class KeyValueCacheProperties {
         new Run(config, contiguous, seed).all(operations);
     }
 
-    /** Shrunk from a failure: a page was given up that the first block of 256 still began with. */
+    /** A reduced failure: the cache freed the page with which the first block of 256 still began. */
     @Example
     void slidesWithinABlock() {
         new Run(Config.of(LAYERS, HEADS, HEAD_DIM).withValueDim(VALUE_DIM), false, 1)
@@ -179,7 +180,7 @@ class KeyValueCacheProperties {
             }
         }
 
-        /** As many tokens to all, packed: the i-th of them one fewer. */
+        /** Appends packed tokens: {@code amount - i} tokens, at least 0, to the i-th sequence. */
         private void append(int[] to, int amount) {
             for (int layer = 0; layer < LAYERS; layer++) {
                 long[] offsets = new long[to.length + 1];
@@ -196,7 +197,7 @@ class KeyValueCacheProperties {
                 try {
                     cache.append(CPU, layer, to, PackedSequences.of(offsets), key, value);
                 } catch (CacheFullException full) {
-                    // at most one more page per sequence for the rest of a page, and one for a copy
+                    // each sequence needs at most one more page for a partial page, and one for a copy
                     long mostWanted = packed.size() + 2L * 256 * to.length;
                     boolean quota = full.getMessage().startsWith("sequence");
                     assertTrue(layer == 0 && (quota || mostWanted > free), "full with " + free + " free");
@@ -226,7 +227,7 @@ class KeyValueCacheProperties {
             }
         }
 
-        /** Hides the tokens that were given up. */
+        /** Returns a mask that hides evicted tokens. */
         private static AttentionOptions window(long first, int keys) {
             Tensor kept = Tensor.of(new float[keys], keys);
             for (int i = 0; i < keys; i++) {
@@ -241,7 +242,7 @@ class KeyValueCacheProperties {
             for (int i = 0; i < 3 * 2 * HEADS * HEAD_DIM; i++) {
                 query.set(random.nextGaussian(), 0, i / (3 * HEAD_DIM), i / HEAD_DIM % 3, i % HEAD_DIM);
             }
-            // a scale of 1, so that scaling before or after subtracting the maximum has the same bits
+            // the scale is 1, so that scaling before or after subtracting the maximum has the same bits
             Tensor output = Tensor.of(new float[3 * 2 * HEADS * VALUE_DIM], 1, 2 * HEADS, 3, VALUE_DIM);
             Attention.forward(CPU, query, view, AttentionOutputs.of(output), options.withScale(1));
             return output.toArray();

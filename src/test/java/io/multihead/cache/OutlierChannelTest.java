@@ -16,12 +16,13 @@ import java.lang.foreign.Arena;
 import org.junit.jupiter.api.Test;
 
 /**
- * The table of docs/reference/cache.md: element types of a cache whose keys have one large channel, as in models with biased keys.
+ * Measures the table of docs/reference/cache.md: errors of element types of a cache whose keys have one large channel, as in models with
+ * biased keys.
  *
- * <p>A key is rounded to steps of its scale, {@code 100 / 127}: an error of {@code step / sqrt(12)} for each of 127 channels, hence of
- * {@code 0.227 sqrt(127 / 128) = 0.23} for a score, and relatively of a weight. The mean of 512 values that they weigh is off by as much
- * of its size. In blocks of 32 channels only 31 have that step: {@code 0.227 sqrt(31 / 128) = 0.11}. bf16 and f16 round the large
- * channel itself, to steps of 0.5 and 0.0625: {@code step / sqrt(12 * 128)} of a score.
+ * <p>A key is rounded to steps of its scale, {@code 100 / 127}. The error is {@code step / sqrt(12)} for each of 127 channels, hence
+ * {@code 0.227 sqrt(127 / 128) = 0.23} for a score. The relative error of a weight, and of the mean of 512 values with these weights, is as
+ * large. In blocks of 32 channels only 31 channels have that step, and the error is {@code 0.227 sqrt(31 / 128) = 0.11}. bf16 and f16 round
+ * the large channel itself, to steps of 0.5 and 0.0625, with an error of {@code step / sqrt(12 * 128)} for a score.
  */
 class OutlierChannelTest {
     private static final Compute CPU = Compute.serial();
@@ -44,7 +45,10 @@ class OutlierChannelTest {
         return key;
     }
 
-    /** Root mean square of the error compared with the exact outputs, relative to their root mean square; values are not narrowed. */
+    /**
+     * Returns the root mean square of the error, relative to the root mean square of the exact outputs, whose keys and values are not
+     * narrowed.
+     */
     private double error(Tensor exact, CacheFormat format) {
         KeyValueCache.Config config = KeyValueCache.Config.of(1, HEADS, DIM).withFormat(format);
         KeyValueCache cache = KeyValueCache.contiguous(config, 1, KEYS);

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** When a paged cache takes more memory of its arena, which here has 64 MiB: 128 pages of 512 KiB, half of them in one slab. */
+/** Tests when a paged cache takes more memory from its arena. The arena has 64 MiB: 128 pages of 512 KiB, half of them in one slab. */
 class PagePoolMemoryTest {
     private static final Compute SERIAL = Compute.serial();
     private static final long SLAB = 64L << 20;
@@ -43,7 +43,7 @@ class PagePoolMemoryTest {
         assertEquals(256, cache.usedBytes() / cache.bytesPerToken());
     }
 
-    /** Whatever the type: scales are in the same memory, and counted once. */
+    /** This holds for every element type. Scales are in the same memory and are counted once. */
     @ParameterizedTest
     @EnumSource(names = {"F32", "BF16", "F16", "I8"})
     void theArenaIsAskedForTheBytesOfAllTokens(DType dtype) {
@@ -64,7 +64,7 @@ class PagePoolMemoryTest {
         assertEquals(bytes, paged.usedBytes());
     }
 
-    /** Eight pages, and not all of a slab. */
+    /** The first token takes eight pages and not a whole slab. */
     @Test
     void aFirstTokenTakesLittleMemory() {
         long before = small.left();
@@ -73,7 +73,7 @@ class PagePoolMemoryTest {
         assertEquals(4L << 20, before - small.left());
     }
 
-    /** Two sequences that grow alternately over slabs of several sizes, compared with a cache whose slabs have one size. */
+    /** Two sequences grow alternately over slabs of several sizes, and are compared with a cache whose slabs have one size. */
     @ParameterizedTest
     @EnumSource(names = {"F32", "F16", "I8"})
     void slabsOfAnySizeHaveTheSameBits(DType dtype) {
@@ -108,7 +108,7 @@ class PagePoolMemoryTest {
         for (int i = 0; i < PAGES; i++) {
             cache.append(SERIAL, 0, cache.open(), token, token);
         }
-        assertEquals(1, small.refusals()); // a system without memory may take long to report it
+        assertEquals(1, small.refusals()); // asked only once, because a refusal may take long
         int last = cache.open();
         assertThrows(OutOfMemoryError.class, () -> cache.append(SERIAL, 0, last, token, token));
         assertEquals(0, cache.length(0, last));

@@ -16,13 +16,13 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
 
-/** A cache after random operations, and the tokens that it must hold. */
+/** A cache after random operations, and the tokens that it must contain. */
 final class RandomCache {
     private static final int MOST_TOKENS = 700;
 
     /**
-     * Pages of 256 tokens for each of 8 sequences: 12 changes make at most 13 sequences of 3 pages, of which a test writes at most 2 more.
-     * Memory is zeroed when it is taken, so that room for more costs most of a try.
+     * The number of pages of 256 tokens for each of 8 sequences. 12 changes make at most 13 sequences of 3 pages, and a test adds at most 2
+     * pages to a sequence. Memory is zeroed when it is allocated, so that more pages would take most of the time of a try.
      */
     private static final int PAGES = 9;
 
@@ -56,8 +56,8 @@ final class RandomCache {
     }
 
     /**
-     * Any sizes: keys of more than one chunk, values of more than one panel. F64, which caches do not have, stands for i8 with keys in
-     * blocks.
+     * Returns a configuration of random sizes. Keys may have more than one chunk, and values more than one panel. F64, which caches do not
+     * have, means i8 with keys in blocks.
      */
     static Config config(DType dtype, SplittableRandom random) {
         int headDim = new int[] {5, 32, 300}[random.nextInt(3)];
@@ -128,7 +128,7 @@ final class RandomCache {
                 tokens, keys, config.heads(), keys ? config.headDim() : config.valueDim(), CacheFormat.F32);
     }
 
-    /** Returns the bits of attention over a sequence of a cache of this configuration; all NaN are one value. */
+    /** Returns the bits of attention over a sequence of a cache. All NaN have the same bits. */
     static int[] attend(KeyValueCache cache, int layer, int sequence, Compute cpu) {
         Config config = cache.config();
         long tokens = Math.min(2, cache.length(layer, sequence) - cache.firstKey(sequence));

@@ -22,8 +22,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Recurrent states, alone and with keys and values, compared with plain lists of tokens, over random schedules of all operations of
- * sequences: a state must result from the tokens of its own sequence only, starting with zeros.
+ * Recurrent states, alone and together with keys and values, are compared with plain lists of tokens over random schedules of all
+ * operations of sequences. A state must result only from the tokens of its sequence, starting with zeros.
  */
 class RecurrentCacheProperties {
     private static final int SCHEDULES = 200;
@@ -34,7 +34,7 @@ class RecurrentCacheProperties {
     @TempDir
     private Path folder;
 
-    /** Layers of both caches: recurrent alone, or the second of three with keys and values. */
+    /** Returns a cache of recurrent layers, or, if {@code hybrid}, of three layers, of which the second has keys and values. */
     private static SequenceCache cache(boolean hybrid) {
         RecurrentCache states = RecurrentCache.of(FLOATS, FLOATS + 1);
         if (!hybrid) {
@@ -61,7 +61,7 @@ class RecurrentCacheProperties {
         }
     }
 
-    /** Exact in f32, and depends on the order of tokens. */
+    /** Updates a state. The result is exact in f32 and depends on the order of tokens. */
     private static void move(float[] state, List<Integer> tokens) {
         for (int token : tokens) {
             for (int i = 0; i < state.length; i++) {
@@ -146,7 +146,7 @@ class RecurrentCacheProperties {
         assertEquals(0, cache.usedBytes());
     }
 
-    /** Saves all sequences, loads them next to the others, and goes back to a snapshot of a loaded sequence. */
+    /** Saves all sequences, loads them as additional sequences, and restores a snapshot of a loaded sequence. */
     private TreeMap<Integer, List<Integer>> saved(
             SequenceCache cache, List<Integer> numbers, TreeMap<Integer, List<Integer>> open) throws IOException {
         TreeMap<Integer, List<Integer>> more = new TreeMap<>();
@@ -203,7 +203,7 @@ class RecurrentCacheProperties {
         assertEquals("[0]", Arrays.toString(CacheSession.load(CPU, cache(true), file)));
     }
 
-    /** Over random schedules, needed, free and freed memory is counted exactly. */
+    /** Needed, free and freed memory is counted exactly over random schedules. */
     @Test
     void aLimitCountsStates() {
         SplittableRandom random = new SplittableRandom(5);
@@ -289,7 +289,7 @@ class RecurrentCacheProperties {
             saved.metadata().forEach((name, text) -> metadata.put(name.replaceFirst("^part 0 ", ""), text));
             loader = new SessionStates(to, saved, metadata, "part.0.");
         }
-        assertThrows(IllegalStateException.class, () -> loader.open(CPU), "the file is no longer mapped");
+        assertThrows(IllegalStateException.class, () -> loader.open(CPU), "the file is not mapped");
         assertEquals(0, to.usedBytes());
         assertEquals(0, to.open());
     }

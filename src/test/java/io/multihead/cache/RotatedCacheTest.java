@@ -28,13 +28,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Keys that a cache rotates have the same bits as keys that were rotated before. */
+/** Keys that a cache rotates have the same bits as keys that were rotated before they were appended. */
 @Tag("lanes")
 class RotatedCacheTest {
     private static final Compute SERIAL = Compute.serial();
     private static final int KEYS = 300;
     private static final Rope PARTIAL = Rope.of(Rope.Config.of(12).withTheta(500));
-    /** With an attention factor, position 0 is not left alone. */
+    /** The attention factor changes keys at position 0, too. */
     private static final Rope WHOLE = Rope.of(Rope.Config.of(DIM)
             .withPairing(Pairing.INTERLEAVED)
             .withScaling(new RopeScaling.Yarn(16, 4096, 32, 1, 1.2772588722239782)));
@@ -65,7 +65,7 @@ class RotatedCacheTest {
             }
             assertSame(expected, actual, layer, 0);
         }
-        // positions continue after truncation, and in a fork
+        // positions continue after a truncation and in a fork
         int fork = actual.fork(0);
         actual.truncate(fork, 130);
         for (int layer = 0; layer < 2; layer++) {

@@ -12,7 +12,7 @@ import java.lang.foreign.Arena;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** The numbers that each kind of cache reports for the memory of a sequence, and for the memory that truncation frees. */
+/** The memory that each kind of cache reports for a sequence, and for tokens that a truncation frees. */
 class SequenceSizesTest {
     private static final KeyValueCache.Config CONFIG = KeyValueCache.Config.of(1, 1, 4);
     private static final int WINDOW = 70;
@@ -39,14 +39,14 @@ class SequenceSizesTest {
         }
     }
 
-    /** A sequence with a window never holds more between appends of one token. */
+    /** Between appends of one token, a sequence with a window never has more memory than {@code bytesOfTokens} and a partial page. */
     @Test
     void whatAWindowKeepsIsWhatItSays() {
         int sequence = windowed.open();
         for (int token = 0; token < 1200; token++) {
             Tensor row = Tokens.gaussian(1, 1, 1, 4, token);
             windowed.append(Compute.serial(), 0, sequence, row, row);
-            // and the rest of a page of 64
+            // at most one partial page of 64 tokens is added
             long most = windowed.bytesOfTokens(token + 1L) + 64 * CONFIG.bytesPerToken();
             assertTrue(windowed.bytesOf(sequence) <= most, "token " + token + ": " + windowed.bytesOf(sequence));
         }

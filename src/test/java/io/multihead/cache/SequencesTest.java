@@ -38,7 +38,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Sequences of several splits: however they are stored, chunked, batched or divided over threads, the bits are the same. */
+/**
+ * Attention over sequences of several splits has the same bits in any storage, in any chunks, in any batch and on any number of threads.
+ */
 @Tag("lanes")
 class SequencesTest {
     private static final Compute SERIAL = Compute.serial();
@@ -113,7 +115,7 @@ class SequencesTest {
         assertTrue(ratio <= Tolerance.FORWARD_ORDINARY, "R = " + ratio);
     }
 
-    /** Queries in the middle of a cache, by offset and by length, have the same bits as with a cache that ends with them. */
+    /** Queries in the middle of a cache, positioned by an offset or by a length, have the same bits as with a cache that ends with them. */
     @ParameterizedTest
     @ValueSource(ints = {1, 60})
     void alignedInTheMiddleTheBitsAreThoseOfACacheThatEndsThere(int queries) {
@@ -166,7 +168,7 @@ class SequencesTest {
         packedTensorsToo(packed, offsets, lengths, keyOffsets);
     }
 
-    /** The same with keys and values packed in tensors, as {@code cu_seqlens} has them. */
+    /** Compares keys and values that are packed in tensors, as with {@code cu_seqlens}. */
     private void packedTensorsToo(Tensor packed, long[] offsets, int[] lengths, long[] keyOffsets) {
         Tensor keys = tokens(key, 0, (int) keyOffsets[lengths.length]);
         Tensor values = tokens(value, 0, (int) keyOffsets[lengths.length]);
@@ -203,7 +205,7 @@ class SequencesTest {
                 attend(THREADS, last, KeyValueView.pages(keys, values, KEYS), AttentionOptions.CAUSAL));
     }
 
-    /** The halves of the keys merge to the whole. */
+    /** States of both halves of the keys merge to the state of all keys. */
     @Test
     void statesOfHalvesMerge() {
         Tensor few = tokens(query, 0, 5);
@@ -226,11 +228,12 @@ class SequencesTest {
         ReferenceAttention.Result expected =
                 ReferenceAttention.forward(few, key, value, (float) (1 / Math.sqrt(DIM)), ScoreRule.NONE);
         double ratio = Tolerance.ratio(before, expected.output(), expected.errorScale(), DType.F32);
-        // three more roundings: two products and a sum
+        // the merge adds three roundings: two products and a sum
         assertTrue(ratio <= Tolerance.FORWARD_ORDINARY + 3, "R = " + ratio);
         double[] lse = Numbers.of(merged.logSumExp());
         for (int i = 0; i < lse.length; i++) {
-            // the sum of exponentials is off by some tens of roundings, whose logarithm is as small
+            // the sum of exponentials has a relative error of some tens of roundings, which is the absolute error of
+            // its logarithm
             assertTrue(Math.abs(lse[i] - expected.logSumExp()[i]) <= 64 * 0x1p-24, lse[i] + "");
         }
     }

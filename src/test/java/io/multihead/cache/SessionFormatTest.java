@@ -30,7 +30,7 @@ import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Session files of all versions: the files' fields, earlier versions are still read, and damaged files are refused. */
+/** Session files have the documented fields, files of all earlier versions are read, and damaged files are refused. */
 class SessionFormatTest {
     private static final Compute CPU = Compute.serial();
     private static final Path FIRST = Path.of("src/test/resources/golden/session/version-1.safetensors");
@@ -38,7 +38,7 @@ class SessionFormatTest {
     @TempDir
     Path folder;
 
-    /** Written by a build of version 1 from {@link SessionModel#filled}. */
+    /** The file was written in version 1 from {@link SessionModel#filled}. */
     @Test
     void filesOfVersionOneAreRead() throws IOException {
         KeyValueCache expected = SessionModel.filled(CPU);
@@ -86,7 +86,7 @@ class SessionFormatTest {
         assertEquals("{\"layers\":[null]}", metadata(plain).get("ropes"));
     }
 
-    /** The names in a file are the names of the current components, so that a new component is in the file. */
+    /** The names in a file are the names of the record components, so that a new component must be added to the file. */
     @Test
     void everyNumberOfAScalingIsNamed() {
         List<Class<?>> known =
@@ -132,7 +132,7 @@ class SessionFormatTest {
         refused(config, changed(file, "format", text -> text.replace('3', '5')), format);
     }
 
-    /** Written by a build of version 2 from {@link SessionModel#filled}. */
+    /** The file was written in version 2 from {@link SessionModel#filled}. */
     @Test
     void filesOfVersionTwoAreRead() throws IOException {
         Path second = FIRST.resolveSibling("version-2.safetensors");
@@ -145,13 +145,16 @@ class SessionFormatTest {
         }
     }
 
-    /** Written by a build of version 3 from {@link SessionModel#filledBlocks}. */
+    /** The file was written in version 3 from {@link SessionModel#filledBlocks}. */
     @Test
     void filesOfVersionThreeAreRead() throws IOException {
         assertBlocks(FIRST.resolveSibling("version-3.safetensors"), 3);
     }
 
-    /** Written by a build of version 4 from the same cache; its checksums are right still. */
+    /**
+     * The file was written in version 4 from {@link SessionModel#filledBlocks}. The current build writes the same bytes, including
+     * checksums.
+     */
     @Test
     void filesOfVersionFourAreRead() throws IOException {
         Path fourth = FIRST.resolveSibling("version-4.safetensors");
@@ -174,8 +177,8 @@ class SessionFormatTest {
     }
 
     /**
-     * Whatever byte of a file is another one, the file is refused by its path, or has the same sequence: there is white space in it. A run
-     * with fewer tries changes a byte of four.
+     * If any one byte of a file is changed, the error names the path, or the loaded sequence is the same, because a file contains white
+     * space. A run with fewer tries changes about a quarter of the bytes.
      */
     @Test
     void aChangedByteIsNoticed() throws IOException {
@@ -206,7 +209,7 @@ class SessionFormatTest {
                 assertEquals(0, other.usedBytes());
             }
         }
-        // spaces behind the header, fewer than a cache line
+        // only changed spaces behind the header are accepted, which are fewer than a cache line
         assertTrue(taken < 64, taken + " files were taken");
     }
 
@@ -217,7 +220,8 @@ class SessionFormatTest {
         byte[] whole = Files.readAllBytes(file);
         byte[] changed = whole.clone();
         int checksums = Integer.BYTES * (1 + 4);
-        // keys, values, scales of keys, scales of values: the last byte of these is before the checksums
+        // keys, values, scales of keys and scales of values precede the checksums; this changes the last byte of a
+        // scale of values
         changed[whole.length - checksums - 1] ^= 1;
         Files.write(file, changed);
         refused(SessionModel.blocks(), file, "tensor \"layer.0.value_scale\": CRC-32C ");
@@ -231,7 +235,7 @@ class SessionFormatTest {
         refused(SessionModel.blocks(), file, "metadata: CRC-32C ");
     }
 
-    /** Files record whether a key has a scale for each block, and no other cache accepts them. */
+    /** A file records whether keys have a scale for each block, and a cache of another format refuses it. */
     @Test
     void scalesOfBlocksAreNamed() throws IOException {
         Path blocks = folder.resolve("blocks");

@@ -25,7 +25,7 @@ final class SessionModel {
 
     private SessionModel() {}
 
-    /** Returns a layer of each scaling, and one of each way to divide pairs. */
+    /** Returns a configuration with a layer for each scaling, and a layer for each kind of sections. */
     static Config config() {
         List<Rope> ropes = new ArrayList<>();
         for (RopeScaling scaling : SCALINGS) {
@@ -41,7 +41,7 @@ final class SessionModel {
                 .withRopes(ropes.toArray(Rope[]::new));
     }
 
-    /** Returns a cache of two sequences: 40 tokens, and the first 30 of them with ten others. */
+    /** Returns a cache of two sequences. The first has 40 tokens, and the second has the first 30 of them and ten others. */
     static KeyValueCache filled(Compute cpu) {
         KeyValueCache cache = KeyValueCache.paged(config(), 1L << 20);
         int first = cache.open();
@@ -52,12 +52,12 @@ final class SessionModel {
         return cache;
     }
 
-    /** Returns a configuration with a scale for each 32 elements of a key, which version 3 was the first to name. */
+    /** Returns a configuration with a scale for each 32 elements of a key. Version 3 introduced such files. */
     static Config blocks() {
         return Config.of(1, 1, 70).withValueDim(8).withFormat(CacheFormat.I8_BLOCKS);
     }
 
-    /** Returns a cache of 40 tokens, and the first 30 of them. */
+    /** Returns a cache of two sequences. The first has 40 tokens, and the second has the first 30 of them. */
     static KeyValueCache filledBlocks(Compute cpu) {
         KeyValueCache cache = KeyValueCache.paged(blocks(), 1L << 20);
         int first = cache.open();
@@ -66,7 +66,7 @@ final class SessionModel {
         return cache;
     }
 
-    /** Converts a file's contents to the version before checksums, so that a test may change contents that checksums cover. */
+    /** Converts the contents of a file to version 3, which has no checksums, so that a test may change contents that checksums cover. */
     static void removeChecksums(Map<String, String> metadata, Map<String, Tensor> tensors) {
         metadata.put("format", "multihead cache session 3");
         tensors.remove(SessionChecksums.NAME);

@@ -24,14 +24,14 @@ import java.nio.file.Path;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 
-/** The class of docs/reference/cache.md: the first tokens and a window, compared with one softmax over both. */
+/** Tests the class of docs/reference/cache.md. Attention over the first tokens and a window is compared with one softmax over both. */
 class StreamingTest {
     private static final Compute CPU = Compute.serial();
     private static final int HEADS = 2;
     private static final int DIM = 16;
     private static final int WINDOW = 20;
     private static final int PROMPT = 30;
-    /** More than two blocks of 256 keys, so that slides free memory. */
+    /** There are more than two blocks of 256 keys, so that evictions free memory. */
     private static final int TOKENS = 700;
 
     record Streaming(KeyValueCache cache, Rope rope, int first, int recent, long window) {
@@ -45,7 +45,7 @@ class StreamingTest {
             return new Streaming(cache, rope, first, sequence, window);
         }
 
-        /** One token of one layer, after its key and value were appended to the recent sequence. */
+        /** Attends with one token of one layer, after its key and value were appended to the recent sequence. */
         void attend(Compute cpu, int layer, Tensor query, Tensor rotated, AttentionState part, AttentionState merged) {
             long position = cache.length(layer, recent) - 1;
             rope.apply(cpu, query, rotated, Math.min(position, SINKS + window - 1));
@@ -56,7 +56,7 @@ class StreamingTest {
             AttentionState.merge(cpu, part, merged, merged);
         }
 
-        /** After all layers of a token: frees tokens that no later token sees. */
+        /** Frees tokens that no later token sees, after all layers of a token. */
         void slide() {
             cache.slide(recent, Math.max(cache.firstKey(recent), cache.length(0, recent) - window));
         }
@@ -99,12 +99,13 @@ class StreamingTest {
                 check(query, token, merged);
             }
         }
-        // 20 tokens of a window and up to 255 that wait for their block, in pages of 64, and the page of the first ones
+        // the cache has 20 tokens of the window, up to 255 tokens of a block that is not yet freed, in pages of 64, and
+        // the page of the first tokens
         assertEquals(TOKENS - WINDOW, cache.firstKey(sequence));
         assertEquals(true, cache.usedBytes() <= cache.bytesPerToken() * 64 * 7, cache.usedBytes() + " bytes");
     }
 
-    /** One softmax over the first tokens, at positions 0 to 3, and the window after them, without a gap. */
+    /** Compares with one softmax over the first tokens, at positions 0 to 3, and the window at the positions that follow. */
     private void check(Tensor query, int token, AttentionState merged) {
         int seen = Streaming.SINKS + WINDOW;
         Tensor key = both(keys, token);
@@ -115,8 +116,8 @@ class StreamingTest {
         rope.apply(CPU, key, rotatedKey, 0);
         rope.apply(CPU, query, rotatedQuery, seen - 1);
         Attention.forward(CPU, rotatedQuery, rotatedKey, value, AttentionOutputs.of(one), AttentionOptions.DEFAULT);
-        // angles of positions up to 700, rounded to f32, turn a score by 700 * 2^-24 * 2 of its size, at most 4; values
-        // are below 5
+        // angles of positions up to 700 are rounded to f32, which changes a score of at most 4 by 700 * 2^-24 * 2 of
+        // its size; values are below 5
         assertArrayEquals(Numbers.of(one), Numbers.of(merged.output()), 700 * 0x1p-24 * 2 * 4 * 5);
 
         ReferenceRope reference = ReferenceRope.of(DIM, 10_000, false);

@@ -24,7 +24,10 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A cache with a window against one that keeps everything, over random schedules of all that sequences do: attention has the same bits. */
+/**
+ * Attention over a cache with a window has the same bits as over a cache that keeps all tokens, after random schedules of all operations of
+ * sequences.
+ */
 @Tag("bits")
 class WindowedCacheProperties {
     private static final int SCHEDULES = 200;
@@ -37,7 +40,7 @@ class WindowedCacheProperties {
     @TempDir
     private Path folder;
 
-    /** Both caches with the same sequences. */
+    /** A cache with a window and a cache without, with the same sequences. */
     private static final class Pair {
         final int window;
         final KeyValueCache windowed;
@@ -63,7 +66,7 @@ class WindowedCacheProperties {
             whole.append(CPU, layer, sequence, key, value);
         }
 
-        /** Compares the keys that the last tokens, all of one append, see. */
+        /** Compares attention of the last {@code queries} tokens, which were appended in one call. */
         void require(int sequence, long queries) {
             for (int layer = 0; layer < LAYERS; layer++) {
                 assertEquals(whole.length(layer, sequence), windowed.length(layer, sequence));
@@ -134,7 +137,7 @@ class WindowedCacheProperties {
         assertEquals(0, pair.windowed.usedBytes());
     }
 
-    /** Appends to all layers; or fails in the middle of a step, and goes back. */
+    /** Appends to all layers, or only to the first layer and truncates to the previous length, as after a failed step. */
     private static void append(SplittableRandom random, Pair pair, int sequence) {
         long length = pair.whole.length(sequence);
         int tokens = random.nextInt(4) == 0 ? 1 : 1 + random.nextInt(300);
