@@ -16,9 +16,9 @@ import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Calls of very different sizes, one after the other on one Compute, while other threads allocate and keep every core busy: a helper may
- * then be stopped between any two of its instructions. Every output is compared bit by bit with the output of one thread.
- * {@code .ci/soak} runs it under several collectors.
+ * Makes calls of very different sizes, one after the other on one Compute, while other threads allocate and keep every core busy. The
+ * operating system may then stop a helper thread between any two instructions. Every output is compared bit by bit with the output of one
+ * thread. {@code .ci/soak} runs it under several collectors.
  */
 final class Soak {
     private static volatile Object sink = new Object();
@@ -34,11 +34,11 @@ final class Soak {
         void run(Compute cpu);
     }
 
-    /** A call, its output and the bits that one thread gives. */
+    /** A call, its output, and the bits that one thread computes. */
     private record Call(String name, Body body, Tensor output, byte[] expected) {}
 
     /**
-     * Runs for some seconds, prints errors and ends with status 1 if there were any.
+     * Runs for the given time and prints errors. The exit status is 1 if there was an error.
      *
      * @param args threads, seconds
      */
@@ -96,7 +96,7 @@ final class Soak {
         return tensor.memory().toArray(ValueLayout.JAVA_BYTE);
     }
 
-    /** Keeps every core busy, with garbage. */
+    /** Keeps every core busy and allocates garbage. */
     private static void disturb() {
         for (int i = 0; i < Runtime.getRuntime().availableProcessors(); i++) {
             Thread.ofPlatform().daemon().start(() -> {

@@ -25,21 +25,21 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Calls every public constructor and method with random arguments: a call returns, or an exception names the argument and no
- * memory has changed.
+ * Calls every public constructor and method with random arguments. A call returns, or an exception names the argument and no memory has
+ * changed.
  *
- * <p>The calls of a build are always the same. With {@code -Dmultihead.faults.seconds=N} they are new ones for N seconds;
- * {@code -Dmultihead.faults.seed=S} repeats the one call with that seed.
+ * <p>The calls of a build are always the same. {@code -Dmultihead.faults.seconds=N} makes other random calls for N seconds.
+ * {@code -Dmultihead.faults.seed=S} repeats the call with that seed.
  */
 class ArgumentFuzzTest {
     private static final int CALLS = Integer.getInteger("multihead.faults.calls", 5_000);
 
-    /** Positions in memory are the only arguments with the JDK's own exception, which their documentation names. */
+    /** Methods whose argument is a position in memory. They throw an exception of the JDK, as documented. */
     private static final Set<String> POSITIONS = Set.of("getAt", "setAt");
 
     private final List<Executable> api = PublicApi.executables();
     private final Map<Class<?>, List<Executable>> makers = new HashMap<>();
-    /** One finding of each kind, with the seed of the first. */
+    /** One finding of each kind, with the seed of the first such call. */
     private final Map<String, String> findings = new TreeMap<>();
 
     private long returned;
@@ -111,10 +111,10 @@ class ArgumentFuzzTest {
         }
     }
 
-    /** Returns the first parameter that is null without being declared so, -1 if there is none. */
+    /** Returns the index of the first argument that is null although its parameter is not nullable, or -1. */
     private static int acceptedNull(Executable target, Object[] values) {
         if (Arrays.stream(values).noneMatch(Objects::isNull)) {
-            return -1; // reading annotations takes longer than most calls
+            return -1; // avoids reading annotations, which takes longer than most calls
         }
         AnnotatedType[] types = target.getAnnotatedParameterTypes();
         for (int i = 0; i < values.length; i++) {
@@ -125,7 +125,7 @@ class ArgumentFuzzTest {
         return -1;
     }
 
-    /** Compact constructors do not repeat the annotations of the record's components. */
+    /** Annotations of record components are read here, because compact constructors do not repeat them. */
     private static boolean isNullableComponent(Executable target, int parameter) {
         return target instanceof Constructor<?> constructor
                 && constructor.getDeclaringClass().isRecord()

@@ -47,9 +47,9 @@ import java.util.function.Supplier;
 import java.util.function.ToDoubleFunction;
 import java.util.random.RandomGenerator;
 
-/** Makes arguments of any type: mostly small values that fit each other, and some invalid values. */
+/** Makes arguments of any type. Most values are small and fit each other, and some are invalid. */
 final class Arguments {
-    /** The first ones may become sizes of objects that other calls then use; huge ones would only exhaust memory there. */
+    /** Only the first {@link #MODEST} values become sizes of objects that other calls use, because huge objects would exhaust memory. */
     private static final int[] INTS = {0, 1, 3, 4, 32, -1, -2, 1 << 30, Integer.MAX_VALUE, Integer.MIN_VALUE};
 
     private static final int MODEST = 7;
@@ -60,17 +60,20 @@ final class Arguments {
         0, 0.5, 1, 2, -1, 1e39, -1e300, Double.NaN, Double.POSITIVE_INFINITY, Double.MIN_VALUE
     };
     private static final List<String> STRINGS = List.of(" ", "weight", "a.b", "é\ud800", "__metadata__");
-    /** Becomes 2 when it is cast to an int, and is too much to be allocated anywhere. */
+    /** The size becomes 2 when it is cast to an int. No machine can allocate it. */
     private static final long HUGE = (1L << 58) + 2;
 
-    /** Most bytes of an allocation: sizes at random would otherwise spend the suite's time on filling gigabytes of parameters. */
+    /** The largest allocation in bytes. Without this limit, most of the time would be spent on filling gigabytes of parameters. */
     private static final long MOST_BYTES = 1 << 20;
 
     private static final int DEEPEST = 4;
-    /** Values of {@link ModelParts} are taken in this number of ten tries, and are random in the others. */
+    /** The number of tries in ten that take a value of {@link ModelParts}. The others take a random value. */
     private static final int FITTING = 8;
 
-    /** Made from files of models, which the fuzz targets of {@code src/it/fuzz} read: each try to make one fails, a hundred times a call. */
+    /**
+     * Types that are created from model files, which the fuzz targets of {@code src/it/fuzz} read. They are excluded, because random
+     * arguments would fail about a hundred times per call.
+     */
     private static final Set<Class<?>> OF_FILES = Set.of(
             LanguageModel.class,
             Sessions.class,
@@ -88,13 +91,13 @@ final class Arguments {
     private final Path folder;
 
     final Memory memory = new Memory();
-    /** The number of bad values in a hundred. */
+    /** The percentage of bad values. */
     private final int badPercent;
 
     /**
      * Creates the arguments of one call.
      *
-     * @param makers the makers of values of a type, filled when types are requested; shared by all calls
+     * @param makers the makers of values of each type, which all calls share, and which are added when a type is first requested
      */
     Arguments(RandomGenerator random, List<Executable> api, Map<Class<?>, List<Executable>> makers, Path folder) {
         this.random = random;
@@ -104,7 +107,7 @@ final class Arguments {
         badPercent = random.nextInt(4) * 8;
     }
 
-    /** Returns one argument per parameter, or nothing if no value of some type could be made. */
+    /** Returns one argument per parameter, or an empty result if no value of some type could be made. */
     Optional<Object[]> all(Executable call, int depth) {
         Type[] types = call.getGenericParameterTypes();
         Object[] values = new Object[types.length];
@@ -119,7 +122,7 @@ final class Arguments {
         return Optional.of(values);
     }
 
-    /** Returns a value of a type, null if none could be made. */
+    /** Returns a value of a type, or null if no value could be made. */
     Object of(Type type, Class<?> raw, int depth) {
         if (raw.isArray()) {
             return array(raw.componentType(), depth);
@@ -258,7 +261,7 @@ final class Arguments {
             long[] wider = dims.clone();
             int axis = random.nextInt(dims.length);
             tensor = tensor.slice(axis, 0, Math.min(1, dims[axis]));
-            // more than an int holds only where no loop runs over it: behind the first axis
+            // a call may loop over the first axis, so only a later axis has a size that exceeds an int
             wider[axis] = tensor.dim(axis) == 0 ? 0 : axis == 0 ? 3 : HUGE;
             tensor = tensor.broadcast(wider);
         }
@@ -298,7 +301,7 @@ final class Arguments {
         return map;
     }
 
-    /** Calls the makers of the type until one returns a value; null if none ever does. */
+    /** Calls makers of the type until one returns a value. Returns null if no maker does. */
     private Object made(Class<?> type, int depth) {
         if (OF_FILES.contains(type)) {
             return null;
@@ -327,13 +330,13 @@ final class Arguments {
             Object receiver = fixed ? null : of(way.getDeclaringClass(), way.getDeclaringClass(), depth);
             return fixed || receiver != null ? ((Method) way).invoke(receiver, values.get()) : null;
         } catch (InvocationTargetException rejected) {
-            return null; // judged when it is the call itself that is tried
+            return null; // the exception is judged when this maker is the tested call
         } catch (ReflectiveOperationException impossible) {
             throw new IllegalStateException(way.toString(), impossible);
         }
     }
 
-    /** Returns the arguments in words, for a report. */
+    /** Returns descriptions of the arguments for a report. */
     static List<String> words(Object[] values) {
         List<String> words = new ArrayList<>();
         for (Object value : values) {

@@ -16,17 +16,17 @@ import java.util.List;
 import java.util.SplittableRandom;
 import org.jspecify.annotations.Nullable;
 
-/** For a valid argument, the values that may be put in its place to spoil the call. */
+/** Bad values that replace a valid argument. */
 final class BadValues {
     /** A value and whether every call must refuse it. */
     record Candidate(String what, @Nullable Object value, boolean refused) {}
 
     private final Memory memory;
-    /** The call's own tensors, which another argument must not overlap. */
+    /** The tensors of the call, which another argument must not overlap. */
     private final List<Tensor> others;
 
     private final List<Candidate> found = new ArrayList<>();
-    /** Exceptions of record constructors, which refuse a part before the call. */
+    /** Exceptions of record constructors, which refuse a component before the call. */
     private final List<Throwable> early = new ArrayList<>();
 
     BadValues(Memory memory, List<Tensor> others) {
@@ -38,7 +38,7 @@ final class BadValues {
         return early;
     }
 
-    /** Returns candidates for one argument; {@code nullable} is whether null is one of its values. */
+    /** Returns candidates for one argument. If {@code nullable}, the argument may be null. */
     List<Candidate> of(Class<?> type, @Nullable Object valid, boolean nullable) {
         if (!type.isPrimitive()) {
             add("null", null, !nullable);
@@ -74,7 +74,7 @@ final class BadValues {
         }
     }
 
-    /** Adds caches whose memory cannot be used: one of two sequences is empty, so that there is something to write without reading. */
+    /** Adds caches with unusable memory. One of two sequences is empty, so that a call can write output without reading the cache. */
     private void caches() {
         add("cache in a closed arena", memory.cache(Memory.Kind.CLOSED), true);
         add("cache of another thread", memory.cache(Memory.Kind.CONFINED_ELSEWHERE), true);
@@ -105,8 +105,8 @@ final class BadValues {
             }
             if (dims[axis] > 0) {
                 long[] wide = dims.clone();
-                wide[axis] += (1L << 32); // the same size when it is cast to an int
-                if (axis > 0) { // calls may loop over the first one
+                wide[axis] += (1L << 32); // the size is unchanged when it is cast to an int
+                if (axis > 0) { // calls may loop over the first axis
                     add("wide axis " + axis, valid.slice(axis, 0, 1).broadcast(wide), false);
                 }
                 add("repeated axis " + axis, valid.slice(axis, 0, 1).broadcast(dims), false);
@@ -160,7 +160,7 @@ final class BadValues {
         }
     }
 
-    /** Spoils one component after the other; constructors may refuse the components. */
+    /** Replaces one component after the other by bad values. Constructors may refuse them. */
     private void records(Class<?> type, Object valid) {
         RecordComponent[] components = type.getRecordComponents();
         try {

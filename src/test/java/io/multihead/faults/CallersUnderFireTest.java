@@ -26,10 +26,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Many callers of one Compute, platform and virtual threads, interrupted or with modifiers that throw, call attention again or are slow:
- * results have the same bits as a single caller's, the first failure arrives, and nothing is left behind.
+ * Many platform and virtual threads call attention on one Compute. Some are interrupted, and some have modifiers that throw, call attention
+ * again or are slow. Results have the same bits as with a single caller, the first failure reaches its caller, and later calls are not
+ * affected.
  *
- * <p>Runs a few rounds in a build, and for {@code -Dmultihead.faults.seconds=N} seconds otherwise.
+ * <p>A build runs a few rounds. {@code -Dmultihead.faults.seconds=N} runs rounds for N seconds.
  */
 @Timeout(value = 30, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class CallersUnderFireTest {
@@ -87,7 +88,7 @@ class CallersUnderFireTest {
         failuresReachTheCaller(threads, new StackOverflowError("test"));
     }
 
-    /** Modifiers in Kotlin or Scala throw them without declaring it. */
+    /** Modifiers written in Kotlin or Scala may throw checked exceptions that they do not declare. */
     @ParameterizedTest
     @ValueSource(ints = {1, 4})
     void aCheckedExceptionReachesTheCaller(int threads) {
@@ -113,7 +114,7 @@ class CallersUnderFireTest {
         }
     }
 
-    /** Throws an exception that the compiler would not allow, as other languages on the JVM do. */
+    /** Throws a checked exception that is not declared, as other languages on the JVM may do. */
     @SuppressWarnings("unchecked")
     private static <T extends Throwable> void sneak(Throwable thrown) throws T {
         throw (T) thrown;
@@ -159,13 +160,16 @@ class CallersUnderFireTest {
         assertTrue(cpu.parallelism() > 1);
     }
 
-    /** One attention with the result that one thread computes. */
+    /** A call of attention with the result that one thread computes. */
     private static final class Case {
         private final Tensor query;
         private final Tensor keys;
         private final int length;
         private final double[] expected;
-        /** With a modifier that changes nothing: scores are then scaled before the modifier sees them, which rounds once more. */
+        /**
+         * The result with a modifier that returns the score unchanged. Scores are scaled before the modifier sees them, which adds a
+         * rounding.
+         */
         private final double[] modified;
 
         Case(int seed, int length) {
@@ -203,7 +207,7 @@ class CallersUnderFireTest {
             }
             double[] actual = forward(cpu, null);
             if (interrupted && !Thread.interrupted()) {
-                faults.add("length " + length + ": the interrupt is lost");
+                faults.add("length " + length + ": the interrupt flag was cleared");
             }
             if (!java.util.Arrays.equals(expected, actual)) {
                 faults.add("length " + length + ": another result");

@@ -13,12 +13,12 @@ import java.util.List;
 import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 
-/** The memory that a call was given, and whether a rejected call left it alone. */
+/** The memory of the arguments of a call, and a check that a rejected call has not changed it. */
 final class Memory {
     private static final int FLOATS = 256;
     private static final MemorySegment CONFINED = confinedElsewhere();
 
-    /** How a segment is held. */
+    /** Kinds of memory segments. */
     enum Kind {
         HEAP,
         NATIVE,
@@ -33,7 +33,7 @@ final class Memory {
     private final List<byte[]> contents = new ArrayList<>();
     private final MemorySegment shared = filled(MemorySegment.ofArray(new float[FLOATS]));
 
-    /** Returns 1 KiB of memory of a kind. */
+    /** Returns 1 KiB of memory of the given kind. */
     MemorySegment of(Kind kind, RandomGenerator random) {
         MemorySegment segment =
                 switch (kind) {
@@ -80,7 +80,7 @@ final class Memory {
         return segment;
     }
 
-    /** Returns a view of an empty sequence and one of 3 tokens in a cache whose arena is of an unusable kind. */
+    /** Returns a view of an empty sequence and a sequence of 3 tokens in a cache whose arena is unusable. */
     KeyValueView cache(Kind kind) {
         if (kind == Kind.CONFINED_ELSEWHERE) {
             Owner owner = new Owner();
@@ -104,7 +104,7 @@ final class Memory {
         return owner.made;
     }
 
-    /** A thread class outside Memory: a lambda, or a method, of Memory would wait for its initializer, which waits for the thread. */
+    /** A separate thread class. A lambda or method of Memory would wait for the initializer of Memory, which waits for the thread. */
     private static final class Owner extends Thread {
         private MemorySegment made = MemorySegment.NULL;
         private @Nullable KeyValueView cached;

@@ -47,7 +47,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** Faults that used to end in NaN, in an exception of the JDK, or in memory that was written all the same. */
+/** These errors name the argument. Without a check, they would cause NaN, an exception of the JDK, or partly written memory. */
 class NamedErrorsTest {
     private static final Compute CPU = Compute.serial();
 
@@ -145,7 +145,7 @@ class NamedErrorsTest {
         named("metadata", () -> Safetensors.write(Path.of("never-written"), Map.of(), null));
     }
 
-    /** A position that overflows in bytes used to read the first element. */
+    /** The position overflows when it is converted to bytes. Without a check, the call would read the first element. */
     @Test
     void positionsThatOverflowAreOutOfBounds() {
         Tensor x = tensor(2, 2);

@@ -15,9 +15,9 @@ import org.junit.jupiter.api.Named;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Calls that are valid except for one argument, which every kind of bad value replaces in turn. */
+/** Valid calls in which every kind of bad value replaces each argument in turn. */
 class OneBadArgumentTest {
-    /** One finding per call, parameter and kind. */
+    /** One finding per call, parameter and kind of bad value. */
     private final Map<String, String> findings = new TreeMap<>();
 
     private int rejected;
@@ -34,14 +34,14 @@ class OneBadArgumentTest {
         valid.invoke(-1, null);
         for (int i = 0; i < valid.arguments().length; i++) {
             for (int candidate = 0; spoil(maker, i, candidate); candidate++) {
-                // one after the other, each with separate memory
+                // each candidate is tried with separate memory
             }
         }
         assertEquals("", String.join("\n", findings.values()));
         assertTrue(valid.arguments().length == 0 || rejected > 0, valid + " rejects nothing");
     }
 
-    /** Makes a call with one candidate; returns whether there is such a candidate. */
+    /** Makes a call with the candidate of this index. Returns false if there is no candidate of this index. */
     private boolean spoil(ValidCalls.Maker maker, int argument, int index) {
         Memory memory = new Memory();
         ValidCall call = maker.apply(memory);
@@ -58,7 +58,7 @@ class OneBadArgumentTest {
         memory.snapshot();
         try {
             call.invoke(argument, candidate.value());
-            // making a view reads nothing, so its memory is checked when it is used
+            // a view does not read memory when it is created, so its memory is checked when the view is used
             Class<?> made = call.target().getReturnType();
             boolean view = (made == KeyValueView.class || made == TokenAngles.class) && candidate.value() != null;
             if (candidate.refused() && !view) {

@@ -17,13 +17,13 @@ import java.util.List;
 import java.util.Set;
 import java.util.stream.Stream;
 
-/** Every public constructor and method of the exported packages, except {@link #OTHERS}, found in the compiled classes. */
+/** Finds every public constructor and method of the exported packages, except {@link #OTHERS}, in the compiled classes. */
 final class PublicApi {
     private static final String ROOT = "io.multihead.";
 
     /**
-     * Exported packages that are made from files of models, which random arguments are not. Targets of {@code src/it/fuzz} read damaged
-     * files by {@code encoder} and {@code text}; {@code langchain4j} wraps {@code encoder}.
+     * Exported packages whose objects are created from model files, which random arguments cannot replace. Targets of {@code src/it/fuzz}
+     * read damaged files with {@code encoder} and {@code text}, and {@code langchain4j} wraps {@code encoder}.
      */
     private static final Set<String> OTHERS = Set.of("encoder", "langchain4j", "text");
 
@@ -47,7 +47,7 @@ final class PublicApi {
         return found;
     }
 
-    /** Returns the public types, nested ones included. */
+    /** Returns the public types, including nested types. */
     static List<Class<?>> types() {
         try {
             Path root = Path.of(Tensor.class
@@ -73,7 +73,10 @@ final class PublicApi {
         }
     }
 
-    /** Whether a class is in a package to call: RoomsTest asserts that all packages but the internal ones are exported. */
+    /**
+     * Returns whether a class is in an exported package that is tested. RoomsTest asserts that all packages except internal ones are
+     * exported.
+     */
     private static boolean isExported(String name) {
         String below = name.substring(ROOT.length(), Math.max(ROOT.length(), name.lastIndexOf('.')));
         return !below.startsWith("internal.") && !OTHERS.contains(below);

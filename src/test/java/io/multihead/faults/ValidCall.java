@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 
 /** A method with arguments that it accepts. */
 record ValidCall(Method target, @Nullable Object receiver, Object[] arguments) {
-    /** Types whose wrapper is passed to reflection. */
+    /** Primitive types and the wrapper types that reflection uses. */
     private static final Map<Class<?>, Class<?>> WRAPPERS = Map.of(
             int.class,
             Integer.class,
@@ -25,12 +25,12 @@ record ValidCall(Method target, @Nullable Object receiver, Object[] arguments) {
             boolean.class,
             Boolean.class);
 
-    /** Returns a call of the public method of that name that takes these arguments. */
+    /** Returns a call of the public static method with this name and these arguments. */
     static ValidCall of(Class<?> type, String name, Object... arguments) {
         return on(type, null, name, arguments);
     }
 
-    /** Returns a call of an object's method. */
+    /** Returns a call of a method of an object. */
     static ValidCall on(Object receiver, String name, Object... arguments) {
         return on(receiver.getClass(), receiver, name, arguments);
     }
@@ -60,7 +60,7 @@ record ValidCall(Method target, @Nullable Object receiver, Object[] arguments) {
         if (replaced >= 0) {
             changed[replaced] = value;
         }
-        target.trySetAccessible(); // a public method may be inherited from a class that is not
+        target.trySetAccessible(); // a public method may be inherited from a class that is not public
         try {
             target.invoke(receiver, changed);
         } catch (IllegalAccessException impossible) {

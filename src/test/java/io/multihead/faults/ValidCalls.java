@@ -60,9 +60,9 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.function.Function;
 
-/** One valid call of every entry point that reads or writes memory, on fresh memory each time. */
+/** One valid call of every method that reads or writes memory. Each call has new memory. */
 final class ValidCalls {
-    /** Makes a call on memory that is watched. */
+    /** Makes a call whose tensors are in the given memory. */
     interface Maker extends Function<Memory, ValidCall> {}
 
     private static final Compute CPU = Compute.serial();
@@ -337,7 +337,7 @@ final class ValidCalls {
         return KeyValueView.of(t(memory, 1, 1, 3, 4), t(memory, 1, 1, 3, 4));
     }
 
-    /** Returns the states of all keys of one query: the states of two would fill the memory of a tensor. */
+    /** Returns the states of all keys of one query. The states of two queries would exceed the memory of a tensor. */
     private static Tensor splits(Memory memory) {
         Tensor states = t(memory, 1, 1, 1, 1, 101);
         AttentionSplits.forward(CPU, t(memory, 1, 1, 1, 4), oneHead(memory), states, AttentionOptions.DEFAULT);

@@ -4,18 +4,18 @@ import io.multihead.cache.CacheFullException;
 import java.io.IOException;
 import java.util.regex.Pattern;
 
-/** The exceptions that explain the error to a caller: exceptions that name an argument, and the JDK's exceptions for memory in use. */
+/** Decides whether an exception explains the error to a caller. It must name an argument, or be the JDK's exception for unusable memory. */
 final class Verdict {
     private static final Pattern NAMED = Pattern.compile("(?s)[^:;]{1,1100}: .+; .+");
     private static final int LONGEST = 4000;
 
     private Verdict() {}
 
-    /** Returns whether an exception is one that the documentation promises. */
+    /** Returns whether the documentation promises this exception. */
     static boolean isNamed(Throwable thrown) {
         String message = String.valueOf(thrown.getMessage());
         if (thrown instanceof OutOfMemoryError) {
-            // the caller's arena: the JDK names the bytes
+            // the JDK throws this for the arena of the caller, and names the number of bytes
             return message.startsWith("Cannot reserve ") || message.startsWith("Unable to allocate ");
         }
         if (thrown instanceof IOException || thrown instanceof WrongThreadException) {

@@ -6,11 +6,11 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 
-/** The bytes of a GGUF file, written field by field from the specification, right or wrong. */
+/** The bytes of a valid or invalid GGUF file, written field by field from the specification. */
 final class GgufBytes {
     private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
 
-    /** A file that begins with a right header. */
+    /** Returns a file that begins with a valid header. */
     static GgufBytes header(int tensors, int pairs) {
         return new GgufBytes().raw("GGUF").u32(3).u64(tensors).u64(pairs);
     }
@@ -59,7 +59,7 @@ final class GgufBytes {
         return this;
     }
 
-    /** Key and type of a pair; the value follows. */
+    /** Adds the key and type of a pair. The value must follow. */
     GgufBytes key(String key, int type) {
         return text(key).u32(type);
     }
@@ -68,7 +68,7 @@ final class GgufBytes {
         return key("general.alignment", 4).u32(value);
     }
 
-    /** Describes a tensor; sizes in the file's order, innermost first. */
+    /** Adds the description of a tensor. Sizes are in the order of the file, innermost first. */
     GgufBytes tensor(String name, int type, long offset, long... dims) {
         text(name).u32(dims.length);
         for (long dim : dims) {
@@ -77,7 +77,7 @@ final class GgufBytes {
         return u32(type).u64(offset);
     }
 
-    /** Zeros up to a multiple of a number. */
+    /** Adds zeros up to a multiple of {@code alignment}. */
     GgufBytes align(int alignment) {
         while (bytes.size() % alignment != 0) {
             bytes.write(0);

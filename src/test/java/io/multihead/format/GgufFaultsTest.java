@@ -18,14 +18,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Faults of a GGUF file are named. */
+/** Errors name the fault of a GGUF file. */
 class GgufFaultsTest {
     private static final String MULTIPLE = "expected a multiple of the alignment, 32";
 
     @TempDir
     Path folder;
 
-    /** A file, and the required part of the message. */
+    /** A file and the required part of the message. */
     record Bad(GgufBytes file, String message) {}
 
     static Stream<Bad> badHeaders() {
@@ -138,7 +138,7 @@ class GgufFaultsTest {
         }
     }
 
-    /** Every prefix of a file is refused, with an error that names it. */
+    /** Every prefix of a file is refused with an error that names the file. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void truncationAnywhereIsNamed(boolean metadataAlone) {
@@ -185,7 +185,7 @@ class GgufFaultsTest {
         return header.align(32).zeros(bytes);
     }
 
-    /** An array that holds an array, and so on. */
+    /** Returns arrays that are nested in arrays, with this number of levels. */
     private static GgufBytes deep(int levels) {
         GgufBytes bytes = pairs(1).key("k", 9);
         for (int level = 1; level < levels; level++) {

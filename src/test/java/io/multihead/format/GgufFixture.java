@@ -8,11 +8,14 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 
-/** GGUF files of metadata as tests write them. */
+/** GGUF files with metadata for tests. */
 public final class GgufFixture {
     private GgufFixture() {}
 
-    /** Returns a file without tensors: texts, whole numbers (u32, or i64 of a long), floats (f32), truth values, and lists or arrays of these. */
+    /**
+     * Returns a file without tensors. Values are strings, integers (u32, or i64 for a long), floats (f32), booleans, and lists or arrays of
+     * them.
+     */
     public static Gguf of(Map<String, ?> metadata) {
         GgufWriter writer = new GgufWriter();
         metadata.forEach((key, value) -> writer.put(key, value(value)));
@@ -29,7 +32,7 @@ public final class GgufFixture {
         }
     }
 
-    /** Returns a value of the file. */
+    /** Returns a value as metadata of a file. */
     public static GgufValue value(Object value) {
         return switch (value) {
             case String text -> GgufValue.ofString(text);

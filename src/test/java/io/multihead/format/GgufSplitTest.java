@@ -21,7 +21,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Models in several GGUF files. */
+/** Models that are split into several GGUF files. */
 class GgufSplitTest {
     @TempDir
     Path folder;
@@ -97,7 +97,7 @@ class GgufSplitTest {
         mentions(() -> map(text), text + ": split.count: STRING \"2\"; expected an integer");
     }
 
-    /** Names of files have the digits 0 to 9 whatever the language of the machine is. */
+    /** File names have the digits 0 to 9 in any default locale. */
     @ParameterizedTest
     @ValueSource(strings = {"ar-EG", "fa", "th-TH-u-nu-thai", "de"})
     void filesAreFoundInAnyLanguage(String language) throws IOException, InterruptedException {
@@ -108,7 +108,7 @@ class GgufSplitTest {
         assertTrue(lines.contains("tensors: [a, b, c]"), lines.toString());
     }
 
-    /** Maps a file where numbers are written as in a language. */
+    /** Maps a file in a JVM whose default locale has the language of the second argument. */
     public static final class Maps {
         private Maps() {}
 
@@ -131,7 +131,7 @@ class GgufSplitTest {
         return folder.resolve(String.format("m-%05d-of-%05d.gguf", number + 1, count));
     }
 
-    /** Tensors have the code of their name, and q has blocks. */
+    /** Writes a file of a split model. The values of a tensor are the character code of its name, and the tensor q has blocks. */
     private void write(int number, int count, int tensors, String... names) throws IOException {
         GgufWriter writer = new GgufWriter()
                 .put("split.no", GgufValue.ofInteger(GgufType.U16, number))

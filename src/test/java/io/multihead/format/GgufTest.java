@@ -30,7 +30,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Well-formed GGUF files. */
+/** Reading of valid GGUF files. */
 class GgufTest {
     @TempDir
     Path folder;
@@ -176,7 +176,7 @@ class GgufTest {
         }
     }
 
-    /** Sizes are innermost first in the file and outermost first here. */
+    /** Sizes are innermost first in the file and outermost first in a tensor. */
     @ParameterizedTest
     @ValueSource(ints = {8, 32, 64})
     void tensorsAreViewsInRowMajorOrder(int alignment) {
@@ -253,7 +253,7 @@ class GgufTest {
         mentions(() -> file.strings("l"), "l: byte 237 at index 0 of text; expected UTF-8");
     }
 
-    /** A vocabulary of today's size is parsed and its texts are found with garbage of a few bytes a token. */
+    /** Parsing a vocabulary of 256,000 tokens and reading its strings allocates a few bytes per token. */
     @Test
     void aLargeVocabularyIsSmall() {
         int tokens = 256_000;
@@ -285,7 +285,7 @@ class GgufTest {
         }
     }
 
-    /** The same trained weights in four formats, written by an independent program. */
+    /** The files contain the same trained weights in four formats, written by an independent program. */
     @Test
     void aRealModelHasTheSameWeightsInEveryFormat() throws IOException {
         try (Arena arena = Arena.ofConfined()) {
@@ -313,13 +313,16 @@ class GgufTest {
         return values.toArray();
     }
 
-    /** The rounding of a format, as fractions of the largest number of a block: half a step, and the rounding of an f16 scale. */
+    /**
+     * Returns the rounding error of a format relative to the largest number of a block, which is half a step and the rounding of an f16
+     * scale.
+     */
     private static double stepOf(String type) {
         return switch (type) {
             case "F32" -> 0;
             case "F16" -> 0x1p-11;
             case "Q8_0" -> 0.5 / 127 + 0x1p-11;
-            // the largest number has the quant -8; one of the opposite sign may be a whole step off
+            // the largest number has the quant -8; a number of the opposite sign may have an error of a whole step
             case "Q4_0" -> 1.0 / 8 + 0x1p-11;
             default -> throw new IllegalArgumentException(type);
         };

@@ -27,12 +27,12 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** GGUF files that are written, byte for byte and through the reader. */
+/** Written GGUF files are compared with expected bytes and read by the reader. */
 class GgufWriterTest {
     @TempDir
     Path folder;
 
-    /** Against bytes that were put together from the specification. */
+    /** The file is compared with bytes that are composed according to the specification. */
     @Test
     void theBytesAreThoseOfTheSpecification() throws IOException {
         Path file = folder.resolve("a.gguf");
@@ -168,7 +168,9 @@ class GgufWriterTest {
         }
     }
 
-    /** Mapped files begin on a page, and pages are multiples of every alignment here. */
+    /**
+     * Returns the address of the file in memory. Mapped files begin on a page, and pages are multiples of every alignment in these tests.
+     */
     private static long firstByte(Gguf file) {
         return file.tensor("t0").memory().address() & -4096;
     }
@@ -177,7 +179,7 @@ class GgufWriterTest {
         return blocks.memory().asSlice(blocks.offset(), blocks.bytes()).toArray(ValueLayout.JAVA_BYTE);
     }
 
-    /** 300 MB in a file, one MB at a time in memory. */
+    /** The file has 300 MB, and 1 MB at a time is in memory. */
     @Test
     void aFileMayBeLargerThanWhatIsInMemory() throws IOException {
         Path file = folder.resolve("large.gguf");

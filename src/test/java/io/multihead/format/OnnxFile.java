@@ -7,44 +7,44 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Predicate;
 
-/** Parts of files in ONNX's format for tests. */
+/** Parts of ONNX files for tests. */
 public final class OnnxFile {
     private OnnxFile() {}
 
-    /** A model whose graph is a message. */
+    /** Returns a model with this graph. */
     public static byte[] model(OnnxMessage graph) {
         return new OnnxMessage().number(1, 6).text(2, "test").message(7, graph).bytes();
     }
 
-    /** A dense tensor of f32, its elements as raw bytes. */
+    /** Returns a dense f32 tensor whose elements are raw bytes. */
     public static OnnxMessage tensor(String name, float[] values, long... dims) {
         int[] sizes = Arrays.stream(dims).mapToInt(Math::toIntExact).toArray();
         return OnnxMessage.tensor(name, values, sizes);
     }
 
-    /** A node. */
+    /** Returns a node. */
     public static OnnxMessage node(String name, String operation, String output, String... inputs) {
         return OnnxMessage.node(name, operation, output, List.of(inputs));
     }
 
-    /** A node that makes a constant. */
+    /** Returns a node that makes a constant. */
     public static OnnxMessage constant(String output, float value) {
         return node(output, "Constant", output)
                 .message(5, new OnnxMessage().text(1, "value").message(5, tensor("", new float[] {value})));
     }
 
     /**
-     * Returns a BERT encoder as PyTorch's exporter writes it: matrices of layers are transposed and named after their place in the graph.
+     * Returns a BERT encoder as PyTorch's exporter writes it. Matrices of layers are transposed, and named after their index in the graph.
      *
-     * @param weights by their names in PyTorch
-     * @param constants the constants that nodes add or divide by, by the name of the node
+     * @param the weights by their names in PyTorch
+     * @param constants the constants that nodes add or divide by, by the names of the nodes
      * @param activation the operation of the activation
      */
     public static byte[] bert(Map<String, Tensor> weights, Map<String, Float> constants, String activation) {
         return bert(weights, constants, activation, name -> name.startsWith("encoder."));
     }
 
-    /** The same with the names of the two-axis weights that are multiplied with. */
+    /** Returns a BERT encoder in which the given weights of two axes are operands of products. */
     public static byte[] bert(
             Map<String, Tensor> weights,
             Map<String, Float> constants,

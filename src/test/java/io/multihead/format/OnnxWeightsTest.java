@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Weights of ONNX files: their names, their layout, and the messages for wrong files. */
+/** Names and layout of the weights of ONNX files, and messages for invalid files. */
 class OnnxWeightsTest {
     private static final float[] SIX = {1, 2, 3, 4, 5, 6};
 
@@ -63,7 +63,7 @@ class OnnxWeightsTest {
         assertEquals(OptionalDouble.empty(), weights.constant("/a/Mul"));
     }
 
-    /** A model in f16, type 10, has all weights; another name has no weight. */
+    /** The message for a weight in f16 names its type, 10. The message for a missing name is different. */
     @Test
     void weightsOfOtherTypesAreNamed() throws IOException {
         OnnxMessage half = new OnnxMessage().number(1, 2).number(2, 10);
@@ -90,7 +90,7 @@ class OnnxWeightsTest {
                         .getMessage());
     }
 
-    /** A product of the outermost module has no module's name to give to a weight. */
+    /** A product of the outermost module has no module name, so its weight keeps the name in the file. */
     @Test
     void aProductOfTheOutermostModuleKeepsTheNameOfItsWeight() throws IOException {
         OnnxWeights weights = read(OnnxFile.model(new OnnxMessage()
@@ -100,7 +100,7 @@ class OnnxWeightsTest {
         assertArrayEquals(SIX, weights.get("projection").toArray());
     }
 
-    /** The elements may be a repeated field, and the file may come in pieces of any size. */
+    /** The elements may be a repeated field, and the stream may deliver the file in chunks of any size. */
     @Test
     void elementsMayBePackedAndArriveSlowly() throws IOException {
         float[] values = new float[50_000];
@@ -128,7 +128,7 @@ class OnnxWeightsTest {
         assertArrayEquals(values, weights.get("w").toArray());
     }
 
-    /** Each in a separate arena, so that one can be freed before the next is used. */
+    /** Each matrix is in a separate arena, so that it can be freed before the next one is used. */
     @Test
     void matricesAreInArenasThatTheCallerCloses() throws IOException {
         List<Arena> arenas = new ArrayList<>();
@@ -146,7 +146,7 @@ class OnnxWeightsTest {
         assertThrows(IllegalStateException.class, matrix::toArray);
     }
 
-    /** A false length must not allocate native memory either. */
+    /** If the stream does not report available bytes, matrices are arrays, because a wrong length must not allocate native memory. */
     @Test
     void matricesAreArraysWhereTheStreamDoesNotSayThatTheyAreThere() throws IOException {
         InputStream silent = new FilterInputStream(new ByteArrayInputStream(OnnxFile.model(graph()))) {
@@ -212,7 +212,7 @@ class OnnxWeightsTest {
         assertTrue(wrong.getMessage().contains(bad.message), wrong.getMessage());
     }
 
-    /** After any change of a file, it is read or refused. */
+    /** A randomly changed file is read or refused. */
     @Test
     void changedFilesAreReadOrRefused() {
         byte[] file = OnnxFile.model(graph());
@@ -234,7 +234,7 @@ class OnnxWeightsTest {
         assertTrue(refused > 1000, "refused only " + refused);
     }
 
-    /** A length of 4 GiB in a file of some bytes costs little. */
+    /** A length of 4 GiB in a file of a few bytes allocates little memory. */
     @Test
     void aLengthAllocatesNothing() {
         OnnxMessage tensor = new OnnxMessage().number(1, 1L << 30).number(2, 1).length(9, 1L << 32);

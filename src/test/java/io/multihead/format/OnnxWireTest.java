@@ -16,11 +16,11 @@ import java.util.List;
 import java.util.OptionalDouble;
 import org.junit.jupiter.api.Test;
 
-/** The wire format of ONNX files: unused fields, and numbers and lengths at the ends of their ranges. */
+/** The wire format of ONNX files: unknown fields, and numbers and lengths at the ends of their ranges. */
 class OnnxWireTest {
     private static final int LAST_FIELD = (1 << 29) - 1;
 
-    /** Adds a field of each wire type that no version of the format has. */
+    /** Adds a field of each wire type, with field numbers that no version of the format has. */
     private static OnnxMessage withUnknown(OnnxMessage message) {
         return message.number(100, -1)
                 .fixed(101, 8)
@@ -86,7 +86,7 @@ class OnnxWireTest {
         assertFails(
                 "field 536870912; expected 1 to 2^29 - 1",
                 new OnnxMessage().number(LAST_FIELD + 1, 0).bytes());
-        // its low bits are the bits of field 7
+        // the low bits of the number are the bits of field 7
         byte[] wrapped = {(byte) 0xba, (byte) 0x80, (byte) 0x80, (byte) 0x80, (byte) 0x80, 1, 0};
         assertFails("expected 1 to 2^29 - 1", wrapped);
     }
@@ -114,7 +114,7 @@ class OnnxWireTest {
         assertFails("onnx: at byte 3: ends too early; expected more bytes", model);
     }
 
-    /** A graph that claims to go on to byte 2^63 - 1 was taken for the whole file, wherever that ends. */
+    /** The length of the graph claims to end near byte 2^63 - 1. It must not be accepted as the rest of the file. */
     @Test
     void lengthsToTheEndOfALongAreRefused() {
         byte[] graph = new OnnxMessage()
@@ -129,7 +129,7 @@ class OnnxWireTest {
         }
     }
 
-    /** The most floats of an array; a file that claims them and ends after some bytes. */
+    /** A file claims the largest number of floats that an array can have, or one more, and ends after some bytes. */
     @Test
     void moreFloatsThanAnArrayHoldsAreRefused() {
         long most = Integer.MAX_VALUE - 8L;
@@ -148,7 +148,7 @@ class OnnxWireTest {
         return file;
     }
 
-    /** The first array has no more floats than the stream has bytes for. */
+    /** The first array has at most the number of bytes that the stream has available. */
     @Test
     void arraysBeginWithTheBytesThatAreAvailable() {
         int available = 1 << 20;

@@ -30,9 +30,9 @@ import net.jqwik.api.Provide;
 import net.jqwik.api.lifecycle.AfterProperty;
 import net.jqwik.api.lifecycle.BeforeProperty;
 
-/** Files of random tensors come back as they were; damaged files are refused, never misread beyond their memory. */
+/** Files of random tensors are read with equal values. Damaged files are read or refused, and reads never leave the file. */
 class SafetensorsProperties {
-    /** Bytes that matter to a header, so that damage often leaves it almost right. */
+    /** Bytes that have a meaning in a header, so that a damaged header is often almost valid. */
     private static final byte[] TELLING =
             "{}[]\":,\\/u0123456789-+.eE tfn\n\0FIBU\u00e9".getBytes(StandardCharsets.UTF_8);
 
@@ -55,7 +55,7 @@ class SafetensorsProperties {
             "\"I64\"",
             "0,");
 
-    /** A tensor to write: its type and sizes, whether its axes are reversed, and whether a Java array holds it. */
+    /** A tensor to write, with its type and sizes. Its axes may be reversed, and its memory may be a Java array. */
     record Part(DType dtype, List<Integer> dims, boolean transposed, boolean heap) {}
 
     record Content(Map<String, Part> parts, Map<String, String> metadata, long seed) {}
@@ -127,7 +127,7 @@ class SafetensorsProperties {
             for (int hits = random.nextInt(1, 4); hits > 0; hits--) {
                 broken = damaged(broken, random);
             }
-            // half of the time the length is made to fit, so that the damage reaches the parser behind it
+            // in half of the tries the length of the header is corrected, so that the parser reads the damage
             if (random.nextBoolean()) {
                 fitLength(broken, whole, random.nextBoolean());
             }
@@ -148,7 +148,7 @@ class SafetensorsProperties {
         }
     }
 
-    /** Any exception but an IllegalArgumentException escapes and fails the property. */
+    /** Reads a file or expects an IllegalArgumentException. Any other exception fails the property. */
     private static void readOrRefuse(byte[] bytes) {
         Safetensors file;
         try {
@@ -173,7 +173,7 @@ class SafetensorsProperties {
     }
 
     private static byte[] damaged(byte[] whole, SplittableRandom random) {
-        // mostly the header, where damage is interesting
+        // most changes are in the header, where they have the most effects
         int header = whole.length < 8 ? 0 : MemorySegment.ofArray(whole).get(ValueLayout.JAVA_INT_UNALIGNED, 0);
         boolean anywhere = random.nextInt(4) == 0 || header <= 0 || header > whole.length - 8;
         int at = anywhere ? random.nextInt(whole.length + 1) : 8 + random.nextInt(header);
@@ -197,7 +197,7 @@ class SafetensorsProperties {
         return result;
     }
 
-    /** Declares a header that contains all damage, or that fills the file. */
+    /** Sets the length of the header so that the header contains all damage, or fills the file. */
     private static void fitLength(byte[] broken, byte[] whole, boolean headerOnly) {
         if (broken.length >= 8) {
             long old = MemorySegment.ofArray(whole).get(ValueLayout.JAVA_LONG_UNALIGNED, 0);

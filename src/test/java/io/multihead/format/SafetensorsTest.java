@@ -36,12 +36,12 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Valid safetensors files, and the messages about malformed ones. */
+/** Reading of valid safetensors files, and messages for malformed files. */
 class SafetensorsTest {
     @TempDir
     Path folder;
 
-    /** A header (with ' for "), the number of bytes of data after it, and the required part of the message. */
+    /** A header (with ' instead of "), the number of data bytes after it, and the required part of the message. */
     record Bad(String header, int data, String message) {}
 
     static Stream<Bad> badJson() {
@@ -124,7 +124,7 @@ class SafetensorsTest {
                 new Bad(entry("a", "'F32'", "[0]", "[0,4]"), 4, "4 bytes; expected shape [0] of F32"));
     }
 
-    /** Shapes and offsets are checked for unknown element types as for others. */
+    /** Shapes and offsets are checked for unknown element types, too. */
     static Stream<Bad> badEntriesOfUnknownTypes() {
         String a = "'a':{'dtype':'F4','shape':[2],'data_offsets':[0,1]}";
         return Stream.of(
@@ -293,7 +293,7 @@ class SafetensorsTest {
                         .getMessage());
     }
 
-    /** Names that are not the format's, one that it may have some day, and one of several elements in a byte. */
+    /** Some types are not in the format, one may be added to it, and one has several elements per byte. */
     @ParameterizedTest
     @CsvSource({"F31, 4, 1", "f32, 4, 1", "'', 1, 3", "F8_E8M0, 2, 2", "F4, 4, 8", "F4, 0, 0"})
     void aTensorOfAnUnknownTypeIsRefusedWhenItIsAskedFor(String dtype, int bytes, int elements) {

@@ -216,7 +216,7 @@ class SafetensorsWriteTest {
         }
     }
 
-    /** Data is written in pieces of 16 MiB. */
+    /** Data is written in chunks of 16 MiB. */
     @Test
     void tensorsLargerThanAPieceAreWritten() throws IOException {
         int count = (1 << 22) + 3;
