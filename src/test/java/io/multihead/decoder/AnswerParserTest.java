@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Answers that arrive in pieces: for any pieces, the parts equal the parts of the whole answer, and no text is lost. */
+/** Parses answers that arrive in chunks. For any chunks, the parts equal the parts of the whole answer, and no text is lost. */
 class AnswerParserTest {
     private static final ToolDefinition WEATHER = new ToolDefinition("weather", "", """
             {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}""");
@@ -187,7 +187,7 @@ class AnswerParserTest {
                 .replace("callS", "calls");
     }
 
-    /** Answers of a format: plain, with thoughts, several calls, cut and malformed ones. */
+    /** Returns answers in a format: plain answers, answers with thoughts or several calls, and truncated and malformed answers. */
     private static Stream<String> answers(ToolCallFormat format) {
         String json = "{\"city\": \"Be \\\"}] rn\", \"days\": 2}";
         String object = "{\"name\": \"weather\", \"arguments\": " + json + "}";
@@ -279,7 +279,7 @@ class AnswerParserTest {
         }
     }
 
-    /** Pieces of calls in any order, whole calls or none. */
+    /** The answer consists of fragments of calls in random order, which may or may not form whole calls. */
     @ParameterizedTest
     @EnumSource
     void anyDivisionOfNonsenseHasThePartsOfTheWhole(ToolCallFormat calls) {
@@ -361,7 +361,7 @@ class AnswerParserTest {
         return "<tool_call>\n<function=weather>\n" + String.join("", parameters) + "</function>\n</tool_call>";
     }
 
-    /** Text that looks like other members, or like the end of a value, is a part of the value. */
+    /** Text that looks like another member, or like the end of a value, belongs to the value. */
     @Test
     void aValueOfXmlIsOneValue() {
         AnswerFormat format = format(ToolCallFormat.QWEN_3_CODER, "");
@@ -376,7 +376,7 @@ class AnswerParserTest {
                 format.parse(mark).toolCalls().getFirst().arguments());
     }
 
-    /** The types of a value may be a text and another one, or unknown. */
+    /** A value may have the type string and another type, or an unknown type. */
     @Test
     void aTextOfXmlMayBeginLikeJson() {
         ToolDefinition save = new ToolDefinition("save", "", """
@@ -409,12 +409,12 @@ class AnswerParserTest {
         return "{\"" + name + "\":" + json(text) + ",\"" + otherName + "\":" + json(other) + "}";
     }
 
-    /** Returns a text as a value: as JSON where it is JSON. */
+    /** Returns a text as a value. If the text is JSON, it is the value, else it becomes a string. */
     private static String json(String text) {
         return List.of("[\"done\"]", "\"]\"").contains(text) ? text : "\"" + text.replace("\"", "\\\"") + "\"";
     }
 
-    /** Each value ends only with the call: each value is read only up to its first mark. */
+    /** No value is complete JSON before the call ends. Each value is read only up to its first mark. */
     @Test
     void manyValuesOfXmlThatBeginLikeJsonTakeLinearTime() throws Exception {
         String[] parameters = new String[100_000];
@@ -427,7 +427,7 @@ class AnswerParserTest {
         assertTrue(answer.toolCalls().getFirst().arguments().startsWith("{\"a0\":\"[draft\",\"a1\":\"[draft\","));
     }
 
-    /** A quote without an end, or with one in a later message, does not hide messages. */
+    /** An opening quote without a closing quote, or with one in a later message, does not hide messages. */
     @Test
     void aBrokenCallOfHarmonyEndsWithItsMark() {
         AnswerFormat format = format(ToolCallFormat.HARMONY, "");
@@ -449,7 +449,7 @@ class AnswerParserTest {
         }
     }
 
-    /** 60 parameters before something else: all ways to read them as fewer would take years. */
+    /** 60 parameters precede other text. Trying all ways to merge parameters would take years. */
     @Test
     void manyParametersThatAreNoCallAreReadOnce() {
         String[] parameters = new String[61];
@@ -469,7 +469,7 @@ class AnswerParserTest {
                 format(ToolCallFormat.HERMES, "").parse(call));
     }
 
-    /** A model without a format of calls has thoughts and text alone. */
+    /** A model without a format for calls only writes thoughts and text. */
     @Test
     void withoutToolsNothingIsACall() {
         AnswerFormat none = AnswerFormat.of(new CallGrammars(() -> ChatTemplate.CHATML), List.of(), "", 1);

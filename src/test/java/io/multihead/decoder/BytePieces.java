@@ -2,11 +2,11 @@ package io.multihead.decoder;
 
 import java.util.List;
 
-/** The tokenizer of models for tests: a token for each byte. */
+/** The tokenizer of test models, which has a token for each byte. */
 final class BytePieces {
     private BytePieces() {}
 
-    /** Byte-level pieces, each for one byte, and names of the tokens that begin and end a text. */
+    /** Returns a tokenizer with a byte-level token for each byte, and the tokens that begin and end a text. */
     static String tokenizerJson() {
         StringBuilder json = new StringBuilder("{\"added_tokens\": [");
         List<String> names = List.of("<unk>", "<s>", "</s>", "<|im_start|>", "<|im_end|>");

@@ -12,7 +12,9 @@ import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Renderings by Hugging Face's {@code apply_chat_template} with each model's own template, with the names of control tokens. */
+/**
+ * Templates of models are compared with outputs of Hugging Face's {@code apply_chat_template}, which contain the names of control tokens.
+ */
 class ChatTemplateTest {
     private static final List<ChatMessage> CHAT = List.of(
             ChatMessage.system("Be brief."),
@@ -116,11 +118,11 @@ class ChatTemplateTest {
         }
     }
 
-    /** Forms in which ChatML is published; each form was once another family, or no family. */
+    /** Published variants of the ChatML template. */
     @ParameterizedTest
     @ValueSource(
             strings = {
-                // line feeds as such within quotes, and the prompt on one line
+                // literal line feeds within quotes, and the prompt on one line
                 "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}"
                         + "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}",
                 "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n'}}"
@@ -138,7 +140,7 @@ class ChatTemplateTest {
         assertEquals(rendered(ChatTemplate.CHATML, QUESTION), rendered(ChatTemplate.of(jinja), QUESTION));
     }
 
-    /** Words of a family do not make a template a template of that family: its output decides. */
+    /** The output of a template decides its family. Words of another family in the template have no effect. */
     @Test
     void aTemplateIsRunAndNotTakenForAnother() {
         ChatTemplate guard = ChatTemplate.of(
@@ -166,7 +168,7 @@ class ChatTemplateTest {
                 () -> ChatTemplate.of("{% extends 'x' %}"));
     }
 
-    /** The thoughts that Qwen 3's own template keeps: the thought before a result of a tool that a user's message holds. */
+    /** The template of Qwen 3 keeps the thought before a tool result that is in a user message. */
     @Test
     void qwen3KeepsTheThoughtBeforeAResponse() {
         List<ChatMessage> chat = List.of(
@@ -214,7 +216,10 @@ class ChatTemplateTest {
                 () -> rendered(users, List.of(ChatMessage.user("a"), ChatMessage.tool(call, "b"))));
     }
 
-    /** Arguments as JSON and no content, as DeepSeek's template has them; content in parts, as Gemma 3's first one has it. */
+    /**
+     * A template may take arguments as JSON and no content, as DeepSeek's template does, or content in parts, as the first template of
+     * Gemma 3 does.
+     */
     @Test
     void messagesAreGivenAsATemplateWantsThem() {
         ChatTemplate json = ChatTemplate.of(
@@ -291,7 +296,7 @@ class ChatTemplateTest {
                 .withReasoning("b"));
     }
 
-    /** As in transformers, where tools and documents are none, not undefined. */
+    /** Omitted tools and documents are none, not undefined, as in transformers. */
     @Test
     void whatIsNotGivenIsNone() {
         ChatTemplate template =

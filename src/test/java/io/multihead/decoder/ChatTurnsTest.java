@@ -99,14 +99,14 @@ class ChatTurnsTest {
 
     private static final String ANY = "{% for m in messages %}{{ m.role[0] + m.content + ';' }}{% endfor %}";
 
-    /** Returns the text that is appended where a file has a template. */
+    /** Returns the text that a session appends for these messages if the file has the template. */
     private String appended(String template, String... messages) throws IOException {
         Path file = folder.resolve("template.gguf");
         FamilyModel.writeChat(file, template, 1000);
         try (LanguageModel model = LanguageModel.load(Compute.serial(), file);
                 Sessions sessions = model.sessions(SessionOptions.DEFAULT);
                 Session session = ChatTurns.append(sessions.open(), chat(messages))) {
-            return model.tokenizer().decode(session.tokens()).replace("\u2581", ""); // the mark of a space
+            return model.tokenizer().decode(session.tokens()).replace("\u2581", ""); // a space
         }
     }
 

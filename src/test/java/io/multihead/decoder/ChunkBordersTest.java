@@ -18,9 +18,9 @@ import java.util.Random;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-/** A token belongs to the part that has its last byte. */
+/** A token belongs to the chunk that has its last byte. */
 class ChunkBordersTest {
-    /** Two letters, alone, together and behind a space; other characters are bytes. */
+    /** Returns a tokenizer with tokens for two letters, alone, together and after a space. Other characters are tokenized as bytes. */
     private static Tokenizer tokenizer(SpacePrefix prefix) {
         List<String> tokens = new ArrayList<>(List.of("\u2581", "a", "b", "\u2581a", "ab", "\u2581ab"));
         List<TokenType> types = new ArrayList<>();
@@ -47,7 +47,7 @@ class ChunkBordersTest {
         assertArrayEquals(new int[] {0, 1, 2}, borders(SpacePrefix.NONE, "", "ab ", "ab"));
         assertArrayEquals(new int[] {0, 2, 3}, borders(SpacePrefix.ALWAYS, "", " ab", " a"));
         assertArrayEquals(new int[] {1, 2, 3}, borders(SpacePrefix.ALWAYS, "ab", " ab", " a"));
-        // three bytes and two
+        // the first character has three bytes, the second has two
         assertArrayEquals(new int[] {0, 3, 5}, borders(SpacePrefix.NONE, "", "\u20ac", "\u00e4"));
     }
 
@@ -71,7 +71,7 @@ class ChunkBordersTest {
         assertEquals("chunks[0]: the first half of a character; expected whole ones", message);
     }
 
-    /** The text between two borders ends where its part ends, or within the token that crosses the border. */
+    /** The text between two borders ends at the end of its chunk, or within the token that crosses this end. */
     @Test
     void randomTextsAreDividedByTheirLastBytes() {
         Random random = new Random(5);

@@ -16,14 +16,14 @@ import java.util.concurrent.Future;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Models that are closed while others compute: each call returns, or ends with an error, and the JVM continues. */
+/** A model is closed while other threads compute. Each call returns, or ends with an error, and the JVM continues. */
 class ClosedModelTest {
     private static final int ROUNDS = 20;
 
     @TempDir
     private Path folder;
 
-    /** Makes a model. */
+    /** Loads a model. */
     private interface Loading {
         LanguageModel load(Compute cpu) throws IOException;
     }

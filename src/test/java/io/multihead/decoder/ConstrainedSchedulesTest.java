@@ -16,8 +16,8 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 /**
- * Forbidden, forced and biased tokens and penalties, in random combinations: a session alone has the same tokens as plain loops over its
- * logits, and as with draft tokens, in batches and in forks.
+ * Tests forbidden, forced and biased tokens and penalties in random combinations. A session alone generates the same tokens as plain loops
+ * over its logits, and the same tokens with draft tokens, in batches and in forks.
  */
 class ConstrainedSchedulesTest {
     private static final int TEXTS = 24;
@@ -61,7 +61,7 @@ class ConstrainedSchedulesTest {
             return ids.stream().mapToInt(id -> id).toArray();
         }
 
-        /** Returns the token of the largest logit that is allowed. */
+        /** Returns the allowed token with the largest logit. */
         int choose(float[] logits, int[] tokens, int promptEnd) {
             Penalties penalties = options.sampling().penalties();
             int generated = tokens.length - promptEnd;

@@ -18,7 +18,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** Constraints in generation: a model with random weights writes valid JSON, the same alone, in batches and with draft tokens. */
+/** A model with random weights generates valid JSON under a constraint, the same alone, in batches and with draft tokens. */
 class ConstraintTest {
     private static final String SCHEMA = """
             {"type": "object", "properties": {

@@ -20,7 +20,7 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** The meaning of published models' {@code config.json}. */
+/** Tests how {@code config.json} of published models is interpreted. */
 class FamiliesTest {
     private static final String LLAMA_3_2_1B = """
             {"model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 32,

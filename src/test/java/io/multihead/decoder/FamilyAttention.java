@@ -7,7 +7,7 @@ import io.multihead.reference.ReferenceTransformer.Linear;
 import io.multihead.reference.ScoreRule;
 import java.util.List;
 
-/** The attention of a small model: its tensors, and the specification. */
+/** The tensors of the attention of a small model, and its specification. */
 final class FamilyAttention {
     private FamilyAttention() {}
 
@@ -18,7 +18,7 @@ final class FamilyAttention {
         int queries = FamilyFile.HEADS * headDim;
         int keys = FamilyFile.KEY_HEADS * headDim;
         file.draw(at + "attn_norm.weight", 1, 0.2, dim);
-        // with a separate mean, so that sums grow with their number of terms
+        // the mean is not 0, so that sums grow with their number of terms
         if (kind.isPhi()) {
             file.draw(at + "attn_qkv.weight", 0.02, 0.12, queries + 2 * keys, dim);
         } else {

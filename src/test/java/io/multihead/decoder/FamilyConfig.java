@@ -53,7 +53,7 @@ final class FamilyConfig {
                 + Arrays.toString(file.weights.get("rope_factors_long.weight")) + "}";
     }
 
-    /** Rounds numbers so that 1 + w of the stored number is the number again, and returns the stored numbers. */
+    /** Rounds numbers so that 1 plus the stored number is exactly the number, and returns the stored numbers. */
     static Tensor lessOne(float... numbers) {
         float[] stored = new float[numbers.length];
         for (int i = 0; i < numbers.length; i++) {

@@ -10,7 +10,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/** The short convolutions of LFM2. */
+/** The short convolutions of LFM2 models. */
 final class FamilyConvolutions {
     static final int TAPS = 3;
 

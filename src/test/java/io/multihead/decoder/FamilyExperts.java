@@ -16,7 +16,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** The experts of a small model: their tensors as files of GGUF have them, other names and forms of these, and the specification. */
+/** The experts of a small model: their tensors as in GGUF files, the tensors of folders, and the specification. */
 final class FamilyExperts {
     static final int COUNT = 6;
     static final int USED = 2;
@@ -25,7 +25,7 @@ final class FamilyExperts {
     private static final String SHARED_GATE = "ffn_gate_inp_shexp.weight";
     private static final String DOWNS = "ffn_down_exps.weight";
 
-    /** The factors of Granite, exact in f32. */
+    /** Factors of Granite, all exact in f32. */
     static final double EMBEDDING_SCALE = 3;
 
     static final double ATTENTION_SCALE = 0.375;
@@ -36,7 +36,7 @@ final class FamilyExperts {
 
     /** Draws experts, and the additional parameters of GPT-OSS: biases and sinks. */
     static void draw(FamilyFile file, String at, int dim, int inner, int heads) {
-        // logits of a wide spread, so that rounding changes no choice
+        // the spread of logits is wide, so that rounding does not change the choice of experts
         file.draw(at + "ffn_gate_inp.weight", 0, 0.5, COUNT, dim);
         file.draw(at + GATES, 0.02, 0.12, COUNT, inner, dim);
         file.draw(at + UPS, 0.02, 0.12, COUNT, inner, dim);
@@ -53,14 +53,14 @@ final class FamilyExperts {
             file.draw(at + "attn_sinks.weight", 0.5, 1, heads);
             file.draw(at + "attn_output.bias", 0.1, 0.3, dim);
             file.draw(at + "ffn_gate_inp.bias", 0, 0.5, COUNT);
-            // beyond the limit for some
+            // some results exceed the limit of the activation
             file.draw(at + "ffn_gate_exps.bias", 2, 5, COUNT, inner);
             file.draw(at + "ffn_up_exps.bias", 0, 5, COUNT, inner);
             file.draw(at + "ffn_down_exps.bias", 0.1, 0.3, COUNT, dim);
         }
     }
 
-    /** Puts the settings of experts, of the frequencies of GPT-OSS, and of the factors of Granite. */
+    /** Adds the settings of experts, the frequencies of GPT-OSS, and the factors of Granite. */
     static void metadata(Kind kind, GgufWriter writer, int inner) {
         String at = kind.architecture + ".";
         if (kind.hasExperts()) {
@@ -84,7 +84,7 @@ final class FamilyExperts {
         }
     }
 
-    /** Returns the layer by the specification; the factors of the chosen experts are divided by their sum. */
+    /** Returns the specification of the layer. The factors of the chosen experts are divided by their sum. */
     static Rows of(FamilyFile file, String at) {
         List<Rows> experts = new ArrayList<>();
         for (int expert = 0; expert < COUNT; expert++) {
@@ -128,7 +128,10 @@ final class FamilyExperts {
         return wide;
     }
 
-    /** Returns the tensors of transformers' models instead of tensors with all experts: one for each expert, or gates and ups in one. */
+    /**
+     * Replaces the tensors that contain all experts by the tensors of transformers' models: one per expert, or, if {@code joined}, gates
+     * and ups in one tensor.
+     */
     static Map<String, Tensor> huggingFace(Map<String, Tensor> tensors, boolean joined) {
         Map<String, Tensor> all = new LinkedHashMap<>();
         tensors.forEach((name, tensor) -> {

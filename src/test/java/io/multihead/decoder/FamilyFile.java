@@ -22,15 +22,15 @@ import java.util.SplittableRandom;
 import java.util.function.DoubleUnaryOperator;
 
 /**
- * A small model of a family with random weights: as a GGUF file, and as the specification computes it from the published description of the
- * family. The two share only the values of the weights.
+ * A small model of a family with random weights, as a file and as the specification according to the published description of the family.
+ * They share only the values of the weights.
  */
 final class FamilyFile {
-    /** Families, and the settings in their files. */
+    /** Families and variants of families. */
     enum Kind {
         LLAMA("llama", 5),
         LLAMA_3("llama", 3),
-        /** Rows that are whole blocks of 256, as k-quants need them. */
+        /** Rows have whole blocks of 256 elements, as k-quants require. */
         WIDE("llama", 2),
         QWEN_2("qwen2", 3),
         QWEN_3("qwen3", 3),
@@ -38,19 +38,19 @@ final class FamilyFile {
         GPT_OSS("gpt-oss", 4),
         GRANITE("granite", 3),
         GRANITE_MOE("granitemoe", 2),
-        /** Attention in the third layer, Mamba-2 in the others; experts, and no positions. */
+        /** The third layer has attention, the others have Mamba-2. The model has experts and no positions. */
         GRANITE_HYBRID("granitehybrid", 4),
-        /** Attention in the second layer, with positions, and no experts. */
+        /** The second layer has attention. The model has positions and no experts. */
         GRANITE_HYBRID_DENSE("granitehybrid", 3),
         GEMMA_3("gemma3", 7),
         SMOLLM_3("smollm3", 5),
-        /** With a longer context than in the first training. */
+        /** The context is longer than in the original training. */
         PHI_4("phi3", 3),
-        /** Whose context is not, nor is 256, to which llama.cpp rounds it up. */
+        /** Neither the context nor 256, to which llama.cpp rounds it up, is longer than in the original training. */
         PHI_4_SHORT("phi3", 2),
-        /** Attention in the third layer and the last, convolutions in the others. */
+        /** The third and the last layer have attention, the others have convolutions. */
         LFM_2("lfm2", 5),
-        /** Attention in the fourth layer, linear attention in the others. */
+        /** The fourth layer has attention, the others have linear attention. */
         QWEN_3_5("qwen35", 5),
         QWEN_3_5_MOE("qwen35moe", 5);
 
@@ -113,9 +113,9 @@ final class FamilyFile {
 
     static final int VOCABULARY = 261;
     static final int CONTEXT = 128;
-    /** Tokens of Phi's first training. */
+    /** The context length of Phi's original training. */
     static final int ORIGINAL = 32;
-    /** The factor of cosine and sine if the short context is the whole context. */
+    /** The factor of cosine and sine if the context is not longer than in the original training. */
     private static final float SHORT_ATTENTION = 1.25F;
 
     static final int HEADS = 4;
@@ -170,7 +170,7 @@ final class FamilyFile {
         }
     }
 
-    /** Phi rotates three quarters of a head. */
+    /** Returns the number of rotated elements of a head. Phi rotates three quarters of a head, and Qwen 3.5 one quarter. */
     int rotaryDims() {
         return kind.isPhi() ? headDim * 3 / 4 : kind.isQwen35() ? headDim / 4 : headDim;
     }
@@ -198,7 +198,9 @@ final class FamilyFile {
         }
     }
 
-    /** The norm after attention has the name of another one of Gemma in GPT-OSS. */
+    /**
+     * Returns the name of the norm between attention and the network. GPT-OSS and Qwen 3.5 have the name that Gemma uses for another norm.
+     */
     private String normBetween() {
         return kind == Kind.GPT_OSS || kind.isQwen35() ? "post_attention_norm.weight" : "ffn_norm.weight";
     }
@@ -212,7 +214,7 @@ final class FamilyFile {
         shapes.put(name, shape);
     }
 
-    /** Returns the names of all matrices, and of several in one tensor, but the embeddings. */
+    /** Returns the names of all tensors with one or several matrices, except embeddings. */
     List<String> matrices() {
         return shapes.keySet().stream()
                 .filter(name ->
@@ -222,7 +224,7 @@ final class FamilyFile {
                 .toList();
     }
 
-    /** Returns the names of all tensors that are not such matrices. */
+    /** Returns the names of all tensors that are not in {@link #matrices}. */
     List<String> others() {
         List<String> matrices = matrices();
         return shapes.keySet().stream().filter(name -> !matrices.contains(name)).toList();
@@ -244,19 +246,19 @@ final class FamilyFile {
         writer.write(file);
     }
 
-    /** Lets {@code yes} and {@code no} be tokens in GGUF. */
+    /** Makes {@code yes} and {@code no} tokens of GGUF files. */
     FamilyFile withAnswers() {
         words = List.of("yes", "no");
         return this;
     }
 
-    /** Sets the number of tokens of texts in GGUF. */
+    /** Sets the context length in GGUF files. */
     FamilyFile withContext(int tokens) {
         context = tokens;
         return this;
     }
 
-    /** Writes the same with a chat template. */
+    /** Writes all tensors in f32, and a chat template. */
     void writeChat(Path file, String template) throws IOException {
         GgufWriter writer = metadata();
         writer.put("tokenizer.chat_template", GgufValue.ofString(template));
@@ -264,7 +266,7 @@ final class FamilyFile {
         writer.write(file);
     }
 
-    /** Returns a writer that has the metadata. */
+    /** Returns a writer with the metadata and without tensors. */
     GgufWriter metadata() {
         String at = kind.architecture + ".";
         GgufWriter writer = new GgufWriter()
@@ -304,7 +306,7 @@ final class FamilyFile {
         return FamilyTokens.put(writer, words);
     }
 
-    /** As transformers computes it (Phi-3); GGUF files state it. */
+    /** Returns the attention factor, which transformers computes (Phi-3) and GGUF files contain. */
     double attentionFactor() {
         double stretch = (double) CONTEXT / ORIGINAL;
         return kind == Kind.PHI_4 ? Math.sqrt(1 + Math.log(stretch) / Math.log(ORIGINAL)) : SHORT_ATTENTION;
@@ -314,7 +316,7 @@ final class FamilyFile {
         return GgufValue.ofInteger(GgufType.U32, value);
     }
 
-    /** Writes a folder as Hugging Face's models have it, in f32; pairs of rotations are halves there. */
+    /** Writes a folder in f32 with the names of Hugging Face's models, whose rotations pair halves of a head. */
     void writeFolder(Path folder, String tokenizerJson) throws IOException {
         Files.writeString(folder.resolve("config.json"), FamilyConfig.of(this));
         Files.writeString(folder.resolve("tokenizer.json"), tokenizerJson);
@@ -341,25 +343,25 @@ final class FamilyFile {
         Safetensors.write(folder.resolve("model.safetensors"), all, Map.of());
     }
 
-    /** Lets folders have all experts of a layer in two tensors. */
+    /** Makes folders contain all experts of a layer in two tensors. */
     FamilyFile withJoinedExperts() {
         joinedExperts = true;
         return this;
     }
 
-    /** Lets the specification compute contexts that are not longer than in the first training. */
+    /** Makes the specification use the frequencies of contexts that are not longer than in the original training. */
     FamilyFile withShortContext() {
         shortContext = true;
         return this;
     }
 
-    /** Lets the specification rotate halves, as the models of Hugging Face do. */
+    /** Makes the specification pair halves of a head in rotations, as the models of Hugging Face do. */
     FamilyFile withHalves() {
         halves = true;
         return this;
     }
 
-    /** Returns the model by the specification. */
+    /** Returns the specification of the model. */
     ReferenceTransformer reference() {
         List<ReferenceTransformer.Block> blocks = new ArrayList<>();
         for (int layer = 0; layer < kind.layers; layer++) {
@@ -414,13 +416,13 @@ final class FamilyFile {
                 gate);
     }
 
-    /** Returns some rows of a matrix that is several in one. */
+    /** Returns some rows of a tensor that consists of several matrices. */
     Linear rows(String name, int from, int to) {
         int columns = (int) shapes.get(name)[1];
         return new Linear(Arrays.copyOfRange(wide(name), from * columns, to * columns), null, to - from, columns);
     }
 
-    /** Returns the factor of results before they are added. */
+    /** Returns the factor of the results of a block before they are added to its input. */
     double residualScale() {
         return kind.isGranite() ? FamilyExperts.RESIDUAL_SCALE : 1;
     }

@@ -33,10 +33,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Files of each family, compared with the specification, whose models are made from the same numbers in another way. */
+/** Models loaded from files of each family are compared with the specification, which is built separately from the same weights. */
 class FamilyFilesTest {
     private static final double U = 0x1p-24;
-    /** Terms of all sums that a number passes in a block: five products of at most 512 terms, and six norms of 256. */
+    /** The number of terms of all sums in a block, one after the other: five products of at most 512 terms, and six norms of 256. */
     private static final int ROUNDINGS = 5 * 512 + 6 * 256;
 
     private static final int TOKENS = 20;
@@ -78,7 +78,7 @@ class FamilyFilesTest {
         assertClose(file, folder);
     }
 
-    /** As Qwen 3.5 is published: the parts for images, and the layers that draft tokens, are omitted. */
+    /** The folder has the layout of the published Qwen 3.5. The parts for images and the layers for draft tokens are ignored. */
     @Test
     void theLanguageModelOfImagesAndTextsIsTaken() throws IOException {
         Path source = Files.createDirectory(folder.resolve("source"));
@@ -134,7 +134,7 @@ class FamilyFilesTest {
         assertClose(file, folder);
     }
 
-    /** As the padding of models that were trained on: it has an id behind the tables, and no text has it. */
+    /** The id of an added token may be beyond the embedding table, as for the padding token of some finetuned models. */
     @Test
     void anAddedTokenMayHaveNoRow() throws IOException {
         String more = "{\"id\": 261, \"content\": \"<|more|>\", \"special\": true}, ";
@@ -183,7 +183,7 @@ class FamilyFilesTest {
         }
     }
 
-    /** As in Qwen3-Embedding of 4 and 8 B: no head, although weights are not tied, and names without a prefix. */
+    /** The folder has no head, although weights are not tied, and names have no prefix, as in Qwen3-Embedding 4B and 8B. */
     @Test
     void aModelForEmbeddingsNeedsNoHead() throws IOException {
         FamilyFile file = new FamilyFile(Kind.QWEN_3, 8);
@@ -265,7 +265,7 @@ class FamilyFilesTest {
         }
     }
 
-    /** As in a Q4_K_M whose rows are no multiples of 256. */
+    /** Files may mix types, as Q4_K_M files do if rows are not multiples of 256. */
     @Test
     void filesMixTypes() throws IOException {
         FamilyFile file = new FamilyFile(Kind.LLAMA, 9);
@@ -278,7 +278,7 @@ class FamilyFilesTest {
         return path;
     }
 
-    /** Inputs in 8 bits change numbers, but results still do not depend on the other sessions or the chunks of tokens. */
+    /** Inputs in 8 bits change results, but results do not depend on other sessions or on the chunks of tokens. */
     @Test
     void eightBitInputsChangeNumbersAndNoPromise() throws IOException {
         Path path = quantized(new FamilyFile(Kind.WIDE, 6), BlockType.Q4_K);
@@ -301,7 +301,7 @@ class FamilyFilesTest {
                 error += Math.pow(logits[i] - expected[i], 2);
                 square += Math.pow(expected[i], 2);
             }
-            // half a percent of each product, of which this model has some ten behind each other
+            // each product has an error of half a percent, and about ten products follow each other
             assertTrue(error > 0 && error < square * 0.1 * 0.1, error + " of " + square);
             Session other = ofTogether.open().append(200, 201, 202);
             Session pieces = ofTogether.open();
@@ -349,7 +349,10 @@ class FamilyFilesTest {
         }
     }
 
-    /** Sessions of few tokens have the frequencies of short contexts, in both forms of files, and may save and load each other's. */
+    /**
+     * Sessions with a short context have the frequencies of short contexts, with GGUF files and folders. Each can load session files of the
+     * other.
+     */
     @Test
     void shortContextsHaveFrequenciesOfTheirOwn() throws IOException {
         Path path = folder.resolve("model.gguf");
@@ -382,7 +385,7 @@ class FamilyFilesTest {
         }
     }
 
-    /** Compares the logarithms of probability of a text's tokens, which are drawn so that they differ. */
+    /** Compares the log-probabilities of the tokens of a text. Tokens are sampled, so that they differ. */
     static void assertClose(FamilyFile file, Path path) throws IOException {
         assertClose(file, path, SessionOptions.DEFAULT.withCacheFormat(CacheFormat.F32));
     }
@@ -408,11 +411,11 @@ class FamilyFilesTest {
                 GeneratedToken token = text.tokens().get(i);
                 double[] row = row(logits, prompt.length - 1 + i);
                 double expected = row[token.id()] - logSumExp(row);
-                // the bound of a logit, of its row's log-sum-exp, and the rounding of the latter to f32
+                // the bound of a logit, the bound of the log-sum-exp of its row, and its rounding to f32
                 double most = 2 * bound + 4 * U * size;
                 assertEquals(expected, token.logProbability(), most, file.kind + ", token " + i);
             }
-            // the bound would not notice if every row were the same
+            // equal rows would hide errors
             assertTrue(
                     text.tokens().stream()
                                     .mapToInt(GeneratedToken::id)
@@ -441,7 +444,7 @@ class FamilyFilesTest {
         return Arrays.stream(values).map(Math::abs).max().orElseThrow();
     }
 
-    /** A model that ignores an option of its family is farther from the specification than the bound, by far. */
+    /** The difference between the specification and a model that ignores an option of its family is much larger than the bound. */
     @Test
     void theComparisonSeesWhatFamiliesDifferIn() {
         int[] ids = IntStream.range(0, 16).map(i -> 3 + 7 * i % 250).toArray();

@@ -13,7 +13,7 @@ import java.util.Map;
 import java.util.function.Function;
 import java.util.stream.Stream;
 
-/** The linear attention and the gates of a small model: tensors as files of GGUF have them, other names of these, and the specification. */
+/** The linear attention and the gates of a small model: their tensors as in GGUF files, their names in folders, and the specification. */
 final class FamilyLinear {
     static final String TYPE = "qwen3_5_text";
     static final String TYPE_OF_EXPERTS = "qwen3_5_moe_text";
@@ -83,7 +83,7 @@ final class FamilyLinear {
         return "model.layers." + name.substring(4, end) + ".linear_attn." + NAMES.get(name.substring(end + 1));
     }
 
-    /** Returns logarithms of the sizes of slopes, and replaces the slopes with the values of the rounded logarithms. */
+    /** Returns the rounded logarithms of the absolute values of slopes, and replaces the slopes by the values of these logarithms. */
     static Tensor logarithms(float... slopes) {
         float[] logarithms = new float[slopes.length];
         for (int i = 0; i < slopes.length; i++) {
@@ -94,9 +94,9 @@ final class FamilyLinear {
     }
 
     /**
-     * Returns the layer by the specification.
+     * Returns the specification of the layer.
      *
-     * @param tiled whether heads are in the order of files of GGUF
+     * @param tiled whether heads have the order of GGUF files
      */
     static ReferenceLinearAttention of(
             Function<String, Linear> linear, Function<String, double[]> numbers, Norm norm, String at, boolean tiled) {
@@ -114,7 +114,10 @@ final class FamilyLinear {
                 new ReferenceLinearAttention.Heads(KEY_HEADS, VALUE_HEADS, tiled));
     }
 
-    /** Returns half of a projection whose heads have two parts, one behind the other: that which begins at an element of each. */
+    /**
+     * Returns half of a projection. Each head has two parts of {@code headDim} rows, and the half consists of the parts that begin at row
+     * {@code from} of each head.
+     */
     static Linear half(Linear of, int headDim, int from) {
         double[] weight = new double[of.weight().length / 2];
         for (int row = 0; row < of.outputs() / 2; row++) {

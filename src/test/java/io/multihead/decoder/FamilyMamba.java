@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
 
-/** The layers of Granite 4: tensors as files of GGUF have them, the names and joined matrices of folders, and the specification. */
+/** The layers of Granite 4: their tensors as in GGUF files, the names and joined matrices of folders, and the specification. */
 final class FamilyMamba {
     static final String TYPE = "granitemoehybrid";
 
@@ -70,7 +70,7 @@ final class FamilyMamba {
                 + ", \"logits_scaling\": " + FamilyExperts.LOGITS_SCALING;
     }
 
-    /** Returns the tensors of transformers' models, whose gates and ups are one matrix. */
+    /** Returns the tensors of transformers' models, in which gates and ups are one matrix. */
     static Map<String, Tensor> huggingFace(Map<String, Tensor> tensors) {
         Map<String, Tensor> all = new LinkedHashMap<>();
         tensors.forEach((name, tensor) -> {
@@ -121,9 +121,9 @@ final class FamilyMamba {
     }
 
     /**
-     * Returns the layer by the specification.
+     * Returns the specification of the layer.
      *
-     * @param isOneNorm whether all results are normalized together, as in folders, and not each group separately
+     * @param isOneNorm whether all results are normalized together, as in folders, instead of each group separately
      */
     static ReferenceMamba2 reference(FamilyFile file, String at, boolean isOneNorm) {
         double[] weight = file.wide(at + "ssm_norm.weight");

@@ -16,9 +16,9 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 
-/** A small model for tests of other packages. */
+/** Small models for tests of other packages. */
 public final class FamilyModel {
-    /** A chat template like Hermes': tools in the beginning, calls between marks. */
+    /** A chat template like the one of Hermes: tools come first, and calls are between marks. */
     public static final String TOOL_TEMPLATE = """
             {%- for tool in tools or [] %}{{ tool | tojson }}{% endfor %}
             {%- for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' }}{{ message.content or '' }}
@@ -28,7 +28,7 @@ public final class FamilyModel {
             {%- endfor %}{{ '<|im_end|>\\n' }}{% endfor %}
             {%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}""";
 
-    /** A chat template that writes the texts alone. */
+    /** A chat template that writes only the texts of messages. */
     public static final String PLAIN_TEMPLATE = "{% for message in messages %}{{ message.content }}{% endfor %}";
 
     private FamilyModel() {}
@@ -49,22 +49,22 @@ public final class FamilyModel {
         }
     }
 
-    /** Writes a Llama with random weights, whose tokens are bytes. */
+    /** Writes a Llama model with random weights, whose tokens are bytes. */
     public static void write(Path file) throws IOException {
         new FamilyFile(Kind.LLAMA, 3).write(file);
     }
 
-    /** Writes the same with a chat template; it has the tokens of ChatML. */
+    /** Writes the Llama model with a chat template. The tokenizer has the control tokens of ChatML. */
     public static void writeChat(Path file, String template) throws IOException {
         new FamilyFile(Kind.LLAMA, 3).writeChat(file, template);
     }
 
-    /** Writes the same with a context of a number of tokens. */
+    /** Writes the Llama model with a chat template and this context length. */
     public static void writeChat(Path file, String template, int context) throws IOException {
         new FamilyFile(Kind.LLAMA, 3).withContext(context).writeChat(file, template);
     }
 
-    /** Writes the same with a tokenizer that puts no token before texts. */
+    /** Writes the Llama model with a chat template and a tokenizer that adds no BOS token. */
     public static void writeWithoutBegin(Path file, String template) throws IOException {
         FamilyFile llama = new FamilyFile(Kind.LLAMA, 3);
         GgufWriter writer = llama.metadata()
@@ -76,8 +76,7 @@ public final class FamilyModel {
     }
 
     /**
-     * Writes a file with matrices in blocks, alternating between all types, and sets the specification's numbers to the values of the
-     * blocks.
+     * Writes a file with quantized matrices, whose types alternate, and sets the weights of the specification to the values of the blocks.
      */
     static void writeQuantized(FamilyFile file, Path path, BlockType... types) throws IOException {
         AtomicInteger count = new AtomicInteger();
@@ -96,12 +95,12 @@ public final class FamilyModel {
         }
     }
 
-    /** Writes a Qwen 3 with random weights that has tokens for yes and no, and a context of a number of tokens. */
+    /** Writes a Qwen 3 model with random weights, tokens for yes and no, and this context length. */
     public static void writeAnswers(Path file, int context) throws IOException {
         new FamilyFile(Kind.QWEN_3, 3).withAnswers().withContext(context).write(file);
     }
 
-    /** Writes the same as a folder of sentence-transformers with prompts. */
+    /** Writes a Qwen 3 model as a folder of sentence-transformers with prompts. */
     public static void writePrompts(Path folder, String prompts) throws IOException {
         new FamilyFile(Kind.QWEN_3, 3).writeFolder(folder, BytePieces.tokenizerJson());
         Files.createDirectories(folder.resolve("1_Pooling"));

@@ -2,14 +2,14 @@ package io.multihead.decoder;
 
 import io.multihead.decoder.FamilyFile.Kind;
 
-/** Converts GGUF's names of weights to the names in Hugging Face's folders. */
+/** Converts names of weights in GGUF files to the names in Hugging Face's folders. */
 final class FamilyNames {
     private FamilyNames() {}
 
-    /** Names as transformers' models have them, written out. */
+    /** Returns the full name of a weight in transformers' models. */
     static String huggingFace(Kind kind, String name) {
         if (kind.isHybridGranite()) {
-            return name; // until its matrices are joined
+            return name; // FamilyMamba renames the tensors and joins matrices
         }
         if (kind.isQwen35() && FamilyLinear.hasName(name)) {
             return FamilyLinear.huggingFaceName(name);

@@ -7,19 +7,19 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/**
- * The tokens of a {@link FamilyFile}: bytes, after an unknown token and the tokens that begin and end a text, and before the marks of
- * ChatML.
- */
+/** The tokens of a {@link FamilyFile}, in this order: the unknown token, BOS and EOS, the bytes, and the control tokens of ChatML. */
 final class FamilyTokens {
     private FamilyTokens() {}
 
-    /** Puts them into the metadata of a file. */
+    /** Adds the tokens to the metadata of a file. */
     static GgufWriter put(GgufWriter writer) {
         return put(writer, List.of());
     }
 
-    /** Does so with byte pairs instead of SentencePiece if words replace the bytes 1, 2 and so on. */
+    /**
+     * Adds the tokens to the metadata of a file. If there are words, they replace the bytes 1, 2 and so on, and the tokenizer is byte-pair
+     * encoding instead of SentencePiece.
+     */
     static GgufWriter put(GgufWriter writer, List<String> words) {
         List<String> tokens = new ArrayList<>(List.of("<unk>", "<s>", "</s>"));
         long[] types = new long[FamilyFile.VOCABULARY];

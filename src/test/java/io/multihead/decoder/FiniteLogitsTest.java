@@ -16,13 +16,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Logits that are not finite are an error of the session that has them, and of no other. */
+/** Logits that are not finite cause an error in their session only. */
 class FiniteLogitsTest {
     private static final GenerationOptions SHORT = GenerationOptions.DEFAULT.withMaxTokens(5);
 
     private final Compute cpu = Compute.serial();
 
-    /** A model whose embedding of z is not finite. */
+    /** Returns a model whose embedding of z is not finite. */
     private LanguageModel poisoned() {
         Map<String, Tensor> weights = TinyDecoder.weights(TinyDecoder.config(), 1);
         Tensor table = weights.get("token_embd.weight");
@@ -76,7 +76,7 @@ class FiniteLogitsTest {
         return text.tokens().stream().mapToInt(GeneratedToken::id).toArray();
     }
 
-    /** Values above the largest f16: the cache's type is to blame, and all others go on. */
+    /** Values exceed the largest f16. The error names the type of the cache, and sessions with other types continue. */
     @ParameterizedTest
     @EnumSource(
             value = DType.class,

@@ -17,9 +17,10 @@ import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 
 /**
- * A small model with Gemma 4's architecture and random weights: as a file, and as plain loops in double compute it from its publication.
- * Every second layer sees everything. In the architecture of the small models, the last three layers share keys, and layers have separate
- * embeddings; the architecture of the large model has experts, and keys as values in layers without a window.
+ * A small model with Gemma 4's architecture and random weights, as a file and as plain loops in double according to its publication. Every
+ * second layer has no window. In the architecture of the small models, the last three layers share keys of earlier layers, and each layer
+ * has additional embeddings. In the architecture of the large model there are experts, and in layers without a window the keys are also the
+ * values.
  */
 final class Gemma4File {
     static final String NAME = "GEMMA_4";
@@ -40,13 +41,13 @@ final class Gemma4File {
 
     private final SplittableRandom random;
     private final Map<String, Tensor> weights = new LinkedHashMap<>();
-    /** Heads of keys where a layer sees everything; folders have the same everywhere. */
+    /** The number of key heads of layers without a window. In folders, all layers have the same number. */
     private final int globalKeyHeads;
 
     private final boolean large;
-    /** Layers with separate keys. */
+    /** The number of layers that do not share keys. */
     private final int own;
-    /** Elements of the embeddings of a layer. */
+    /** The number of elements of the additional embeddings of a layer. */
     private final int input;
 
     Gemma4File(long seed, int globalKeyHeads) {
@@ -99,7 +100,7 @@ final class Gemma4File {
             draw(at + "post_norm.weight", 0.5, 0.2, DIM);
             return;
         }
-        // logits of a wide spread, so that rounding changes no choice
+        // the spread of logits is wide, so that rounding does not change the choice of experts
         draw(at + "ffn_gate_inp.weight", 0, 2, EXPERTS, DIM);
         draw(at + "ffn_gate_inp.scale", 1, 0.3, DIM);
         draw(at + "ffn_gate_up_exps.weight", 0.02, 0.12, EXPERTS, 2 * EXPERT_INNER, DIM);
@@ -178,7 +179,7 @@ final class Gemma4File {
         writer.write(file);
     }
 
-    /** Writes a folder as Hugging Face's models have it; with images, the model of texts is a part of it. */
+    /** Writes a folder with the names of Hugging Face's models. If {@code withImages}, the text model is one part of the folder's model. */
     void writeFolder(Path folder, boolean withImages) throws IOException {
         List<String> types = IntStream.range(0, LAYERS)
                 .mapToObj(layer -> isGlobal(layer) ? "\"full_attention\"" : "\"sliding_attention\"")
@@ -343,7 +344,7 @@ final class Gemma4File {
         return scaled(sum(all, table), 1 / Math.sqrt(2));
     }
 
-    /** Normalizes heads, and rotates them to a position; -1 for no rotation. */
+    /** Normalizes heads and rotates them to a position. At position -1 they are not rotated. */
     private double[] heads(double[] all, String norm, int layer, int position) {
         int dim = headDim(layer);
         int pairs = dim / 2;
@@ -389,7 +390,7 @@ final class Gemma4File {
         return context;
     }
 
-    /** Returns the numbers divided by the root of their mean square, times weights if there are some. */
+    /** Returns the numbers divided by their root mean square, times weights if the norm has weights. */
     private double[] norm(double[] x, String name) {
         double square = Arrays.stream(x).map(each -> each * each).sum() / x.length;
         double[] y = scaled(x, 1 / Math.sqrt(square + EPSILON));

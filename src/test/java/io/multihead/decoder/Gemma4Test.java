@@ -22,7 +22,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Tag("lanes")
 class Gemma4Test {
     private static final double U = 0x1p-24;
-    /** Terms of all sums that a number passes in a block: eight products of at most 192 terms, and eight norms of 64. */
+    /** The number of terms of all sums in a block, one after the other: eight products of at most 192 terms, and eight norms of 64. */
     private static final int ROUNDINGS = 8 * 192 + 8 * 64;
 
     @TempDir
@@ -70,7 +70,7 @@ class Gemma4Test {
                 float[] logits = session.append(new int[] {ids[token]}).nextLogits();
                 double size = Math.max(largest[0], 30);
                 for (int i = 0; i < logits.length; i++) {
-                    // each block adds the rounding of its sums to its input
+                    // each block adds the rounding errors of its sums
                     assertEquals(
                             expected[token][i],
                             logits[i],
@@ -101,7 +101,7 @@ class Gemma4Test {
         }
     }
 
-    /** Without a session there is a cache for each batch, since layers share keys. */
+    /** Embedding has no session, but layers share keys, so each batch has a cache. */
     @Test
     void embeddingsAreThoseOfEachTextAlone() throws IOException {
         Path path = folder.resolve("model.gguf");

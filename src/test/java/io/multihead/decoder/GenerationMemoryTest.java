@@ -19,22 +19,22 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Allocations of generation: the objects of the returned text, and nothing else for a token. */
+/** Generation allocates only the objects of the returned text. */
 @Execution(ExecutionMode.CONCURRENT)
 class GenerationMemoryTest {
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     private static final int FEW = 40;
     private static final int MANY = 140;
 
-    /** The remaining differences between JVMs, such as the time of trials, have the same effect in two of them only if there is a fault. */
+    /** A test fails only if two JVMs allocate too much, because one JVM may differ by chance, for example in the time of trials. */
     private static final int JVMS = 2;
 
-    /** Fields, so that no object of a text is optimized away. */
+    /** The objects of a text are kept in fields, so that C2 cannot remove their allocation. */
     private static SeenTokens keptTokens = new SeenTokens(new TokenList());
 
     private static GeneratedText keptText = new GeneratedText("", List.of(), FinishReason.MAX_TOKENS, 0);
 
-    /** Allocations that the JVM makes for itself while it compiles are smaller in some round. */
+    /** Returns the fewest bytes of several rounds, because the JVM also allocates while it compiles. */
     private static long leastBytes(IntSupplier call) {
         long least = Long.MAX_VALUE;
         for (int round = 0; round < 5; round++) {
@@ -56,7 +56,7 @@ class GenerationMemoryTest {
         assertEquals("0", extra, "bytes of " + (MANY - FEW) + " tokens");
     }
 
-    /** Prints the bytes that tokens take beyond their text. */
+    /** Prints the bytes that tokens allocate in addition to their text. */
     static final class Scenario {
         private Scenario() {}
 
@@ -87,7 +87,7 @@ class GenerationMemoryTest {
         return GenerationOptions.DEFAULT.withSampling(sampling).withLogProbabilities(how.equals("log-probabilities"));
     }
 
-    /** Returns a prompt after which no end token comes. */
+    /** Returns a prompt whose generated text has no end token. */
     private static String prompt(Sessions sessions, GenerationOptions options) {
         for (char letter = 'a'; letter <= 'z'; letter++) {
             String prompt = "a " + letter;
@@ -95,7 +95,7 @@ class GenerationMemoryTest {
                 return prompt;
             }
         }
-        throw new AssertionError("all texts end");
+        throw new AssertionError("every text has an end token");
     }
 
     private static GeneratedText generate(Sessions sessions, String prompt, GenerationOptions options, int tokens) {
@@ -116,7 +116,7 @@ class GenerationMemoryTest {
         return many - few - ofText;
     }
 
-    /** Makes the objects of a text: strings, tokens, their list, its copy, and the list of the session's ids. */
+    /** Allocates the objects of a text: strings, tokens, their list, the copy of the list, and the list of the session's ids. */
     private static int text(LanguageModel model, List<GeneratedToken> tokens, int count) {
         TextStream stream = new TextStream(model.tokenizer());
         StringBuilder text = new StringBuilder();
@@ -136,7 +136,7 @@ class GenerationMemoryTest {
         return keptText.tokens().size();
     }
 
-    /** Prints the bytes that a sampler takes. */
+    /** Prints the bytes that a sampler allocates. */
     static final class Choices {
         private Choices() {}
 

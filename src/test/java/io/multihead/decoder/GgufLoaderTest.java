@@ -35,7 +35,7 @@ class GgufLoaderTest {
 
     private FamilyFile family = new FamilyFile(Kind.QWEN_2, 4);
 
-    /** Writes the family's file without some tensors, and with the additions of a change. */
+    /** Writes the file with the tensors that {@code kept} accepts, and with the additions of {@code change}. */
     private Path write(Predicate<String> kept, Consumer<GgufWriter> change) throws IOException {
         Path file = folder.resolve("model.gguf");
         GgufWriter writer = family.metadata();
@@ -301,8 +301,8 @@ class GgufLoaderTest {
     }
 
     /**
-     * A token leaves a string, an object for the listener and one for the list; nothing grows with the model. In a separate JVM: C2's
-     * inlining depends on the calls of other tests.
+     * A token allocates a string, an object for the listener and an object for the list, and these do not grow with the model. The test
+     * runs in a separate JVM, because C2's inlining depends on the calls of other tests.
      */
     @Test
     void aTokenLeavesItsTextAndNothingElse() throws IOException, InterruptedException {
@@ -316,7 +316,7 @@ class GgufLoaderTest {
         assertTrue(bytes <= MOST_BYTES, bytes + " bytes a token");
     }
 
-    /** Prints the fewest bytes that a token left. */
+    /** Prints the fewest bytes that a token allocated. */
     public static final class Garbage {
         private static final int TOKENS = 60;
 

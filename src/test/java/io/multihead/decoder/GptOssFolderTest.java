@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A published folder of GPT-OSS, whose experts are codes and scales, compared with the specification. */
+/** A folder of GPT-OSS in its published form, with experts as codes and scales, is compared with the specification. */
 class GptOssFolderTest {
     private static final String CONFIG = """
             {"model_type": "gpt_oss", "hidden_size": 64, "num_hidden_layers": 4, "num_attention_heads": 4,
@@ -66,7 +66,7 @@ class GptOssFolderTest {
         }
     }
 
-    /** As transformers saves a model that was trained further. */
+    /** The experts are numbers instead of codes, as transformers saves a finetuned model. */
     @Test
     void numbersAreExperts() throws IOException {
         FamilyFile file = new FamilyFile(Kind.GPT_OSS, 8);
@@ -156,7 +156,7 @@ class GptOssFolderTest {
         return Tensor.of(tensor.toArray(), tensor.shape().toArray());
     }
 
-    /** Alternating rows of gates and ups. */
+    /** Returns alternating rows of gates and ups. */
     private static Tensor interleaved(Tensor gates, Tensor ups) {
         long[] sizes = gates.shape().toArray();
         sizes[1] *= 2;
@@ -168,7 +168,7 @@ class GptOssFolderTest {
         return all;
     }
 
-    /** Two codes that are neighbors to a byte. */
+    /** Adds the codes and scales of weights. Each byte has two adjacent codes. */
     private static void putBlocks(Tensor weights, String name, Map<String, Tensor> all, Arena arena) {
         BlockTensor blocks = BlockTensor.quantize(arena, weights, BlockType.MXFP4);
         long count = weights.dim(2) / 32;

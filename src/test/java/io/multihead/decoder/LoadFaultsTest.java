@@ -32,9 +32,9 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Every error of a model's file or folder names the file and the fault. */
+/** Every error in a model file or folder names the file and the fault. */
 class LoadFaultsTest {
-    /** Small files of a folder that are changed. */
+    /** Contents of the small files of a folder. */
     private static final Map<String, String> SMALL = Map.of(
             "generation_config.json", "{\"eos_token_id\": [2, 7], \"temperature\": 0.5}",
             "tokenizer_config.json",
@@ -91,7 +91,7 @@ class LoadFaultsTest {
         assertTrue(message.startsWith(config() + ": config.hidden_size: x; expected an integer"), message);
     }
 
-    /** Sizes that a small file states take no memory and no time. */
+    /** Large sizes in a small file take no memory and no time. */
     @ParameterizedTest
     @ValueSource(
             strings = {
@@ -109,7 +109,7 @@ class LoadFaultsTest {
             replace("\"" + size, "\"" + key + "\": " + number);
             long before = threads.getCurrentThreadAllocatedBytes();
             try (LanguageModel model = LanguageModel.load(cpu, folder)) {
-                // a long context is no error, and takes memory with its tokens; null and 3.5 of the others are
+                // a long context is not an error, because memory is allocated per token, and null is not an error
                 assertTrue(
                         key.equals("max_position_embeddings") && number.equals("16777216") || number.equals("null"),
                         size + " " + number);
@@ -135,7 +135,7 @@ class LoadFaultsTest {
         assertTrue(refused(weights).startsWith(weights + ": magic: 0x"), refused(weights));
     }
 
-    /** Strangers have folders without some files, pointers of Git LFS, saved web pages, and downloads that were interrupted. */
+    /** Users may have folders with missing files, pointers of Git LFS, saved web pages, and incomplete downloads. */
     @ParameterizedTest
     @ValueSource(strings = {"config.json", "tokenizer.json", "model.safetensors"})
     void aFileThatIsMissingOrNoneOfAModelIsNamed(String name) throws IOException {
@@ -275,7 +275,7 @@ class LoadFaultsTest {
                         .toList());
     }
 
-    /** Whatever bytes a file has, it is refused by a message that names a file, or the model can be used. */
+    /** A file with changed bytes is refused by a message that names a file, or the model can be used. */
     @ParameterizedTest
     @ValueSource(
             strings = {
@@ -304,7 +304,7 @@ class LoadFaultsTest {
             Files.writeString(file, SMALL.get(name));
         }
         byte[] whole = Files.readAllBytes(file);
-        // of weights the header
+        // only the header of weights is changed
         int most = Math.min(whole.length, name.endsWith(".json") ? whole.length : 6000);
         SplittableRandom random = new SplittableRandom(7);
         int refused = 0;
@@ -327,7 +327,7 @@ class LoadFaultsTest {
                 session.generate(GenerationOptions.DEFAULT.withMaxTokens(2));
                 model.embedder().embed("ab");
             } catch (IllegalArgumentException | ArithmeticException named) {
-                // a text without tokens, or weights of other numbers
+                // a text may have no tokens, or weights may have other values
                 assertTrue(named.getMessage().contains("expected"), named.getMessage());
             }
             return false;

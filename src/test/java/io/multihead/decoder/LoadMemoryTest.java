@@ -22,23 +22,26 @@ import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Resident memory of a process that loads a model, and loads it again; Only Linux reports it. */
+/** Measures resident memory of a process that loads a model several times. Only Linux reports it. */
 @EnabledOnOs(OS.LINUX)
 class LoadMemoryTest {
     private static final int LAYERS = 12;
     private static final int DIM = 1024;
 
     private static final int EXPERTS = 16;
-    /** MiB. */
+    /** The maximum heap in MiB. */
     private static final int HEAP = 64;
 
-    /** MiB of the largest tensor, two threads' scratch and other memory of a JVM; its heap may be full at every measurement. */
+    /**
+     * MiB for the largest tensor, the scratch of two threads and other memory of a JVM, and for the heap, which may be full at every
+     * measurement.
+     */
     private static final long SLACK = 40 + HEAP;
 
     @TempDir
     private Path folder;
 
-    /** Writes a model of 12 layers with weights of 0 in bf16, 240 MB. */
+    /** Writes a model of 12 layers with weights of 0 in bf16, which have 240 MB. */
     private Path write() throws IOException {
         Path file = folder.resolve("model.gguf");
         try (Arena arena = Arena.ofConfined()) {
@@ -74,7 +77,7 @@ class LoadMemoryTest {
         return file;
     }
 
-    /** Writes a GPT-OSS of 4 layers of 16 experts with weights of 0 in MXFP4, 107 MB. */
+    /** Writes a GPT-OSS model of 4 layers of 16 experts with weights of 0 in MXFP4, which have 107 MB. */
     private Path writeExperts() throws IOException {
         Path file = folder.resolve("experts.gguf");
         try (Arena arena = Arena.ofConfined()) {
@@ -120,13 +123,15 @@ class LoadMemoryTest {
         return Tensor.allocate(arena, DType.BF16, Shape.of(sizes));
     }
 
-    /** The file is not resident in addition to its packed copy, and closed memory is returned to the system after any number of loads. */
+    /**
+     * The file is not resident in addition to its packed copy. Closing a model returns its memory to the system after any number of loads.
+     */
     @Test
     void aModelTakesItsSizeOnceAndGivesItBack() throws IOException, InterruptedException {
         requireSize(write(), 200);
     }
 
-    /** Packing this number of matrices leaves garbage in the heap; four models that stay would be 440 MiB. */
+    /** Packing this number of matrices leaves garbage in the heap. Four models that are not freed would have 440 MiB. */
     @Test
     void expertsLargerThanTheHeapTakeTheirSizeOnceAndGiveItBack() throws IOException, InterruptedException {
         requireSize(writeExperts(), 110);
@@ -148,7 +153,7 @@ class LoadMemoryTest {
                 .orElseThrow();
     }
 
-    /** Prints MiB. */
+    /** Loads a model several times and prints memory in MiB. */
     public static final class Loads {
         private Loads() {}
 

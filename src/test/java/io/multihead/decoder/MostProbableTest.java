@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** The tokens that might have been chosen are the tokens with the largest logits, and requesting them does not change the text. */
+/** The reported most probable tokens are the tokens with the largest logits, and requesting them does not change the text. */
 class MostProbableTest {
     private static final int MOST = 7;
 
@@ -39,8 +39,7 @@ class MostProbableTest {
                 List<TokenProbability> most = token.mostProbable();
                 assertEquals(largest, most.stream().map(TokenProbability::id).toList(), "token " + i);
                 for (TokenProbability each : most) {
-                    // differences of logits are differences of logarithms of probability, except for the rounding of
-                    // f32
+                    // differences of logits equal differences of log-probabilities, except for rounding to f32
                     double apart = (double) logits[each.id()] - logits[token.id()];
                     assertEquals(apart, each.logProbability() - token.logProbability(), 1e-9);
                     assertTrue(each.logProbability() <= most.getFirst().logProbability());

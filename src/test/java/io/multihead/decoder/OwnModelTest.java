@@ -29,7 +29,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A model that a program has made of parts, in sessions, batches and embeddings. */
+/** A model that a program builds from parts is used in sessions, batches and embeddings. */
 class OwnModelTest {
     private static final GenerationOptions OPTIONS = GenerationOptions.DEFAULT.withMaxTokens(12);
 
@@ -60,7 +60,7 @@ class OwnModelTest {
         loading.close();
     }
 
-    /** {@code x / 2}, of each element. */
+    /** A part that computes {@code x / 2} of each element. */
     private record Half(int dim) implements Part {
         @Override
         public void compute(Compute compute, Tensor x, Tensor y, boolean adds, Buffers buffers) {

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Packed files of language models: the bits, sessions, texts and embeddings of the model that wrote them. */
+/** A packed file of a language model has the same bits, sessions, texts and embeddings as the model that wrote it. */
 class PackedModelTest {
     private static final int[] IDS = {5, 60, 70, 80, 90, 100, 110, 120, 130};
 
@@ -65,7 +65,7 @@ class PackedModelTest {
         assertSame(from, LoadOptions.DEFAULT);
     }
 
-    /** Its files cannot be mapped, and are read. */
+    /** Files in an archive cannot be mapped, so they are read. */
     @Test
     void aModelOfAFolderInAnArchiveIsTheSame() throws IOException {
         try (FileSystem archive = FileSystems.newFileSystem(folder.resolve("model.jar"), Map.of("create", "true"))) {
@@ -117,7 +117,7 @@ class PackedModelTest {
                         model.embedder().embed("A text."), mapped.embedder().embed("A text."));
                 assertArrayEquals(
                         model.tokenizer().encode("A text."), mapped.tokenizer().encode("A text."));
-                assertEquals(-1, Files.mismatch(saved, folder.resolve("another"))); // the model's identity, too
+                assertEquals(-1, Files.mismatch(saved, folder.resolve("another"))); // same identity, too
                 Path again = folder.resolve("again.packed");
                 mapped.write(again);
                 assertEquals(-1, Files.mismatch(packed(), again));
@@ -129,7 +129,7 @@ class PackedModelTest {
         }
     }
 
-    /** Returns the logits after some tokens, and saves the session. */
+    /** Returns the logits after these tokens, and saves the session. */
     private static float[] logits(LanguageModel model, Path saved) throws IOException {
         try (Sessions sessions = model.sessions(SessionOptions.DEFAULT);
                 Session session = sessions.open()) {
@@ -195,7 +195,7 @@ class PackedModelTest {
         }
     }
 
-    /** Ends its JVM, as Ctrl-C does, in the middle of a file. */
+    /** Ends the JVM while it writes a file, as Ctrl-C does. */
     public static final class Ends {
         private Ends() {}
 
@@ -224,7 +224,7 @@ class PackedModelTest {
         }
     }
 
-    /** Whatever byte of a file is another, the model is mapped, or refused by an error that names the file. */
+    /** If any byte of a file is changed, the model is mapped, or the error names the file. */
     @ParameterizedTest
     @EnumSource(
             value = Kind.class,
@@ -247,7 +247,8 @@ class PackedModelTest {
             SplittableRandom random = new SplittableRandom(3);
             for (int i = 0; i < 300; i++) {
                 byte[] damaged = whole.clone();
-                // the header, and the last bytes, which are settings, in turn; and a truncated end
+                // changes alternate between the header and the last bytes, which are settings; some files are
+                // truncated, too
                 int at = i % 2 == 0 ? random.nextInt(header) : whole.length - 1 - random.nextInt(20_000);
                 damaged[at] = (byte) random.nextInt(256);
                 Files.write(packed(), i % 10 == 0 ? Arrays.copyOf(damaged, at) : damaged);
@@ -256,7 +257,7 @@ class PackedModelTest {
                 } catch (IllegalArgumentException refused) {
                     assertTrue(refused.getMessage().startsWith(packed() + ": "), refused.getMessage());
                 } catch (IOException unreadable) {
-                    assertTrue(isFolder, unreadable.toString()); // of the archive
+                    assertTrue(isFolder, unreadable.toString()); // only the archive of a folder causes it
                 }
             }
         }

@@ -17,7 +17,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Tokens of several texts that are chosen at the same time equal the tokens that are chosen text by text. */
+/** Tokens of several texts that are chosen in parallel equal the tokens that are chosen one text after the other. */
 class ParallelChoiceTest {
     private final Compute cpu = Compute.threads(2);
     private final LanguageModel model = TinyDecoder.endless(cpu, 1);
@@ -55,7 +55,7 @@ class ParallelChoiceTest {
         }
     }
 
-    /** A task that may count, and does not compute. */
+    /** A task that does not compute. Subclasses implement the choice of a token. */
     private abstract static class Choosing extends SessionTask {
         Choosing(SessionState session) {
             super(session);
@@ -77,7 +77,7 @@ class ParallelChoiceTest {
         }
     }
 
-    /** Each pair of tasks ends when both have begun. */
+    /** A task ends only after another task has begun on another thread. */
     @Test
     void severalThreadsChooseEachWithItsOwnSampler() {
         CyclicBarrier pair = new CyclicBarrier(2);
@@ -103,7 +103,7 @@ class ParallelChoiceTest {
             ParallelChoice.run(cpu, state.cache.samplers, tasks);
             assertEquals(2, threads.size());
             assertEquals(2, samplers.size());
-            ParallelChoice.run(cpu, state.cache.samplers, tasks.subList(1, tasks.size())); // too few: no text would end
+            ParallelChoice.run(cpu, state.cache.samplers, tasks.subList(1, tasks.size())); // too few texts
         }
     }
 

@@ -17,7 +17,10 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** A prompt that begins with tokens of a session that was closed starts from them, with the same bits, and takes no memory from others. */
+/**
+ * A prompt that begins with the tokens of a closed session reuses their keys and values. The results have the same bits, and no memory is
+ * taken from other sessions.
+ */
 class PrefixReuseTest {
     private static final GenerationOptions OPTIONS =
             GenerationOptions.DEFAULT.withSampling(Sampling.of(1.2, 5)).withMaxTokens(20);
@@ -62,14 +65,14 @@ class PrefixReuseTest {
             int[] first = generate(sessions, begin);
             assertEquals(0, sessions.usedBytes());
             long page = 64 * sessions.bytesPerToken();
-            // the token that was chosen last is not computed
+            // the last token was chosen but not computed
             assertEquals(new PrefixReuse(0, 0, 2 * page), sessions.prefixReuse());
 
             int[] turn = join(first, prompt(30, 2));
             assertArrayEquals(anew(options, turn), generate(sessions, turn));
             assertEquals(new PrefixReuse(1, 119, 3 * page), sessions.prefixReuse());
 
-            // another text with the first page in common
+            // another text shares the first page
             int[] other = join(Arrays.copyOf(begin, 64), join(new int[] {'A'}, prompt(79, 3)));
             assertArrayEquals(anew(options, other), generate(sessions, other));
             assertEquals(new PrefixReuse(2, 119 + 64, 5 * page), sessions.prefixReuse());
@@ -102,7 +105,9 @@ class PrefixReuseTest {
         }
     }
 
-    /** A prompt continues within the last page of a kept prefix: it gets a copy of the page, also if memory is only for the prompt. */
+    /**
+     * A prompt continues within the last page of a kept prefix. It gets a copy of the page, even if there is only memory for the prompt.
+     */
     @Test
     void aPageThatIsNotFullIsCopiedOrTaken() {
         SessionOptions options = SessionOptions.DEFAULT.withContextTokens(192);
@@ -119,7 +124,7 @@ class PrefixReuseTest {
         }
     }
 
-    /** Prompts of one template have some tokens in common, which does not mean that a chat continues. */
+    /** Prompts of one template have some common tokens, which does not mean that a chat continues. */
     @Test
     void aFewTokensInCommonAreNoPrefix() {
         try (Sessions sessions = model.sessions(SessionOptions.DEFAULT)) {
@@ -135,7 +140,7 @@ class PrefixReuseTest {
     @Test
     void whatIsKeptGivesWayToSessions() {
         try (Sessions sessions = model.sessions(SessionOptions.DEFAULT)) {
-            // nine pages
+            // there are nine pages
             for (int i = 0; i < 10; i++) {
                 generate(sessions, prompt(140, i));
             }
@@ -164,7 +169,10 @@ class PrefixReuseTest {
         }
     }
 
-    /** Chats of several threads whose turns share their beginning, in too little memory, with closes in the middle of a text. */
+    /**
+     * Several threads have chats whose turns share their beginning. Memory is too small for all, and some sessions are closed during a
+     * text.
+     */
     @Test
     void everyScheduleHasTheTextsThatAreComputedAnew() throws Exception {
         for (int schedule = 0; schedule < 12; schedule++) {

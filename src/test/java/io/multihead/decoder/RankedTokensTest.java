@@ -12,7 +12,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** The order equals the order of a stable sort for any requested number, and the probabilities do not change. */
+/** For any requested number of tokens, their order equals the order of a stable sort, and their probabilities do not change. */
 class RankedTokensTest {
     enum Shape {
         FLAT {

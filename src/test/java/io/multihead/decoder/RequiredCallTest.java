@@ -23,8 +23,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Required calls from a model with random weights, which knows no format: every answer that ended consists of calls, valid against their
- * schemas, the same alone and in batches, and with and without control tokens in the vocabulary.
+ * A model with random weights, which knows no format, is required to write calls. Every complete answer consists of calls that are valid
+ * against their schemas, with and without control tokens in the vocabulary. Answers are the same alone and in batches.
  */
 class RequiredCallTest {
     private static final ToolDefinition PAINT = new ToolDefinition("paint", "", """
@@ -135,10 +135,7 @@ class RequiredCallTest {
         }
     }
 
-    /**
-     * Text is free, and text that begins with a mark is a call: written with a filter that only forbids, so that random weights write
-     * marks.
-     */
+    /** Text is free, but text after a mark must be a call. An additional constraint makes random weights write a mark. */
     @ParameterizedTest
     @EnumSource(
             names = {"LLAMA_3", "HARMONY"},
@@ -153,7 +150,7 @@ class RequiredCallTest {
                 for (GenerationOptions each : options()) {
                     try (Session session = open(sessions, 1)) {
                         AnswerFormat answers = session.answerFormat(TOOLS);
-                        // any text of ten characters, and then the mark
+                        // the constraint is any text of ten characters followed by the mark
                         Grammar ten =
                                 Grammar.ofGbnf("root ::= [a-z <\\[|]{10} mark .*", Map.of(), Map.of("mark", mark));
                         GenerationOptions marked = each.withConstraint(afterMark(ten, mark));
@@ -168,7 +165,7 @@ class RequiredCallTest {
                     }
                 }
                 assertTrue(called > 1, called + " answers with calls");
-                // without a mark it is text
+                // an answer without a mark is text
                 try (Session session = open(sessions, 1)) {
                     AnswerFormat answers = session.answerFormat(TOOLS);
                     GenerationOptions free = answers.strict(GenerationOptions.DEFAULT.withMaxTokens(40));
@@ -179,7 +176,7 @@ class RequiredCallTest {
         }
     }
 
-    /** Restricts a text until it has a mark. */
+    /** Returns a constraint that applies a grammar until the text contains the mark. */
     private static TokenConstraint afterMark(Grammar grammar, String mark) {
         return vocabulary -> {
             TokenFilter filter = grammar.begin(vocabulary);
@@ -230,7 +227,7 @@ class RequiredCallTest {
         }
     }
 
-    /** Where the prompt begins a thought, a call follows it. */
+    /** If the prompt begins a thought, the call follows the thought. */
     @Test
     void aThoughtComesBeforeTheCall() throws Exception {
         try (Compute cpu = Compute.serial();
@@ -300,7 +297,7 @@ class RequiredCallTest {
                 AnswerFormat answers = session.answerFormat(List.of(tool));
                 GenerationOptions options = answers.requiring(GenerationOptions.DEFAULT.withMaxTokens(1500));
                 String made = "";
-                // a thought may come first, which random weights do not end
+                // several seeds are tried, because a thought may come first, which random weights do not end
                 for (int seed = 1; made.isEmpty() && seed < 20; seed++) {
                     try (Session fork = session.fork()) {
                         GeneratedText each = fork.generate(options.withSampling(Sampling.of(2, seed)));
@@ -314,7 +311,7 @@ class RequiredCallTest {
         }
     }
 
-    /** Arguments are an object, whatever else a schema allows. */
+    /** Arguments are an object even if the schema allows other values. */
     @ParameterizedTest
     @EnumSource(names = {"HERMES", "MISTRAL_ARGS", "GEMMA_4"})
     void argumentsAreAnObject(ToolCallFormat format) throws Exception {
@@ -360,7 +357,9 @@ class RequiredCallTest {
                 "tools.f.parameters.properties.odd one: a name \"odd one\"; expected");
     }
 
-    /** Where names are written without quotes, an error names a name that a reader would end elsewhere; other formats write any name. */
+    /**
+     * In formats that write names without quotes, an error reports a name that a parser would not read back. Other formats accept any name.
+     */
     @ParameterizedTest
     @EnumSource
     void namesThatNoReaderReadsAreRefused(ToolCallFormat format) {

@@ -24,9 +24,9 @@ class SamplerProperties {
     private static final SeenTokens NOTHING = new SeenTokens(new TokenList());
 
     /**
-     * The choice of the specification, which adds probabilities in another order. A sum of n numbers, and the rest of a part of it after n
-     * differences, are both within n 2^-53 of it of the exact ones: so borders and the drawn number differ by 4 n 2^-53 at most. More
-     * tokens than two may lie within that, where they are improbable.
+     * The choice equals the choice of the specification, which adds probabilities in another order. A sum of n numbers has a relative error
+     * of n 2^-53, and so has the rest of a part of it after n subtractions. Interval borders and the drawn number therefore differ by at
+     * most 4 n 2^-53. The intervals of several improbable tokens may lie within this error.
      */
     @Property(tries = 1000)
     void theChoiceIsThatOfTheSpecification(
@@ -54,7 +54,7 @@ class SamplerProperties {
         }
     }
 
-    /** The number 1 - 2^-53 lies within the last 2^-52 of the sum, where many of 201 tokens have their intervals. */
+    /** The number 1 - 2^-53 is in the last 2^-52 of the sum, which contains the intervals of many of 201 tokens. */
     @Example
     void theLastOfManyImprobableTokensAreDrawn() {
         theChoiceIsThatOfTheSpecification(-144, 201, 0, 0.01, 0, 0.1);
@@ -62,8 +62,8 @@ class SamplerProperties {
     }
 
     /**
-     * For each number of tokens that top-p may keep, the choice is one of the tokens from the smallest to the largest number that may be
-     * drawn.
+     * Requires that, for some number of tokens that top-p may keep, the chosen token is one that the drawn number may select within the
+     * error.
      */
     private static void assertChosen(double[] probabilities, Sampling sampling, double uniform, int chosen) {
         double error = 4 * probabilities.length * 0x1p-53;
@@ -105,7 +105,7 @@ class SamplerProperties {
         float[] logits = new float[vocabulary];
         int kinds = 2 + random.nextInt(60);
         for (int id = 0; id < vocabulary; id++) {
-            // few different values, so that tokens are equally probable
+            // there are few different values, so that several tokens are equally probable
             logits[id] = random.nextInt(kinds) * 0.25f;
         }
         return logits;
@@ -117,7 +117,7 @@ class SamplerProperties {
         return (((long) words[0] << 32 | words[1] & 0xffffffffL) >>> 11) * 0x1p-53;
     }
 
-    /** Logits that a small temperature makes infinite have no probabilities; the token of the largest one is still there to ask for. */
+    /** Logits that become infinite at a small temperature have no probabilities. Greedy sampling still chooses the largest logit. */
     @Example
     void logitsThatATemperatureMakesInfiniteAreAnError() {
         Sampler sampler = new Sampler(3);
@@ -145,7 +145,7 @@ class SamplerProperties {
         }
         double[] expected = {1 / 8.0, 2 / 8.0, 5 / 8.0};
         for (int id = 0; id < 3; id++) {
-            // five standard deviations of a binomial count; the seed is fixed, so the test is no draw of lots
+            // five standard deviations of a binomial count; the seed is fixed, so the test does not fail by chance
             double deviation = Math.sqrt(draws * expected[id] * (1 - expected[id]));
             assertEquals(draws * expected[id], counts[id], 5 * deviation, "token " + id);
         }
@@ -162,8 +162,8 @@ class SamplerProperties {
     }
 
     /**
-     * Of a token of probability 1 and three of 0.75 units in its last place, the first two add a unit each, where they are added in the order
-     * of their probabilities, as much as all three of them in the order of ids.
+     * One token has probability 1, and three tokens have 0.75 units in the last place of it. Added in the order of probabilities, each of
+     * the first two adds a whole unit, so that these two add as much as all three in the order of ids.
      */
     @Example
     void withoutTopPNoTokenIsLost() {
@@ -176,7 +176,7 @@ class SamplerProperties {
         assertEquals(0, sampler.draw(sampling.withTopP(1 - 0x1p-52), Math.nextDown(1.0)));
     }
 
-    /** A probability that f32 rounds to zero. */
+    /** These tokens have probabilities that f32 rounds to zero. */
     @Example
     void whatHasNoProbabilityIsNeverDrawn() {
         float[] logits = {-200, 0, -200};
@@ -211,7 +211,7 @@ class SamplerProperties {
         assertEquals(0, sampler.choose(new float[] {3, 3.25f, 0}, seen, presence, 0));
     }
 
-    /** Of a prompt of token 0, and tokens 1, 2 and 1 after it. */
+    /** The prompt is token 0, and the generated tokens are 1, 2 and 1. */
     @Example
     void penaltiesOfGeneratedTokensDoNotCountThePrompt() {
         SeenTokens seen = new SeenTokens(new TokenList());
@@ -242,7 +242,7 @@ class SamplerProperties {
         float[] logits = {(float) Math.log(1), (float) Math.log(2), (float) Math.log(5)};
         Sampler sampler = new Sampler(3);
         sampler.measure(logits);
-        // a log-sum-exp in f32 rounds at 2^-24 of its size, 2.08, and so do its exponentials
+        // a log-sum-exp in f32 is rounded by 2^-24 of its value, 2.08, and so are its exponentials
         assertEquals(Math.log(5 / 8.0), sampler.logProbability(logits, 2), 5e-7);
     }
 

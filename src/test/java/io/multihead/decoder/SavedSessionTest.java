@@ -37,7 +37,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Sessions in files: sessions that continue from one, at each lane width, and files that do not fit. */
+/** Saved sessions continue from their files at every lane width, and files that do not fit are refused. */
 class SavedSessionTest {
     private static final GenerationOptions DRAWN =
             GenerationOptions.DEFAULT.withSampling(Sampling.of(1.5, 11)).withMaxTokens(30);
@@ -88,7 +88,7 @@ class SavedSessionTest {
             assertArrayEquals(saved.tokens(), loaded.tokens());
             assertArrayEquals(saved.nextLogits(), loaded.nextLogits());
             assertArrayEquals(ids(saved.generate(DRAWN)), ids(loaded.generate(DRAWN)));
-            // generated text is saved, too, with a last token that is not computed yet
+            // generated text is saved, too, and its last token is not computed yet
             loaded.save(file());
             Session again = ours.load(file()).append(5, 6);
             assertArrayEquals(saved.append(5, 6).nextLogits(), again.nextLogits());
@@ -108,7 +108,7 @@ class SavedSessionTest {
         assertTrue(sessions.usedBytes() <= used + 5 * 64 * sessions.bytesPerToken(), used + " bytes before");
     }
 
-    /** Tokens of a failed step and draft tokens in the cache, beyond the session's tokens, are not in the file. */
+    /** The cache may contain tokens of a failed step and draft tokens beyond the tokens of the session. The file does not contain them. */
     @Tag("lanes")
     @Test
     void nothingBeyondTheTokensIsSaved() throws IOException {
@@ -128,7 +128,7 @@ class SavedSessionTest {
         }
     }
 
-    /** Another process. */
+    /** Loads a session in another process. */
     public static final class Loads {
         private Loads() {}
 
@@ -176,14 +176,14 @@ class SavedSessionTest {
             assertTrue(message.startsWith("model: tiny (tiny, 2 layers of 32, 4 heads on 2), checksum "), message);
             assertTrue(message.contains("; expected the model of these sessions, tiny (tiny"), message);
         }
-        // the last bit of one weight
+        // the last bit of one weight is changed
         Map<String, Tensor> weights = TinyDecoder.weights(TinyDecoder.config(), 1);
         weights.get("blk.1.ffn_down.weight")
                 .set(Math.nextUp((float) weights.get("blk.1.ffn_down.weight").get(31, 47)), 31, 47);
         try (LanguageModel other = TinyDecoder.model(cpu, weights)) {
             assertTrue(refused(other, SessionOptions.DEFAULT).startsWith("model: "));
         }
-        // the same weights load it
+        // a model with the same weights loads the file
         try (LanguageModel same = TinyDecoder.model(cpu, 1);
                 Sessions others = same.sessions(SessionOptions.DEFAULT)) {
             assertEquals(70, others.load(file()).length());
@@ -232,7 +232,7 @@ class SavedSessionTest {
                 refused(model, SessionOptions.DEFAULT.withCacheFormat(CacheFormat.BF16)));
     }
 
-    /** Writes the file again with other metadata, of the version before checksums. */
+    /** Changes metadata of the file and converts it to the version without checksums, which would not match. */
     private void change(BiFunction<String, String, String> change) throws IOException {
         try (Arena arena = Arena.ofConfined()) {
             Safetensors whole = Safetensors.map(arena, file());
@@ -275,12 +275,12 @@ class SavedSessionTest {
         assertRefused("settings: version 2; expected version 1", "note settings", "2");
     }
 
-    /** Whatever bytes a file has, it is refused by a message that names it, or taken whole. */
+    /** A file with changed bytes is refused by a message that names the file, or the session is loaded completely. */
     @Test
     void filesOfOtherBytesAreRefusedOrUsable() throws IOException {
         sessions.open().append(prompt(70)).save(file());
         byte[] whole = Files.readAllBytes(file());
-        // the length of the header, and the header
+        // changed bytes are in the length of the header and in the header
         int header = Long.BYTES
                 + ByteBuffer.wrap(whole).order(ByteOrder.LITTLE_ENDIAN).getInt();
         SplittableRandom random = new SplittableRandom(4);
@@ -359,7 +359,7 @@ class SavedSessionTest {
     void aLoadTakesTheRoomOfIdleSessionsWhichGoOn() throws IOException {
         int[] whole = ids(sessions.open().append(prompt(60)).generate(DRAWN.withMaxTokens(4)));
         sessions.open().append(prompt(60)).save(file());
-        // six pages of 64 tokens
+        // the memory has six pages of 64 tokens
         try (Sessions small = model.sessions(SessionOptions.DEFAULT.withContextTokens(64))) {
             Session[] all = new Session[9];
             for (int i = 0; i < all.length; i++) {
@@ -375,11 +375,11 @@ class SavedSessionTest {
         assertThrows(IllegalStateException.class, () -> closed.load(file()));
     }
 
-    /** Tokens that slid away cannot be computed again, so the session keeps its memory. */
+    /** Evicted tokens cannot be computed again, so the session keeps its memory. */
     @Test
     void aLoadWithoutRoomFailsByName() throws IOException {
         SessionOptions options = SessionOptions.DEFAULT.withContextTokens(100).withMaxWait(Duration.ZERO);
-        // seven pages of 64 tokens
+        // the memory has seven pages of 64 tokens
         try (LanguageModel endless = TinyDecoder.endless(cpu, 1);
                 Sessions small = endless.sessions(options)) {
             Session saved = small.open().append(prompt(90));

@@ -17,18 +17,18 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * The tokens of a session are the same alone and in any batch, on any number of threads, prefilled at once or in chunks of any size, with
- * guesses and without.
+ * The tokens of a session are the same alone and in any batch, on any number of threads, with a prompt computed at once or in chunks of any
+ * size, and with and without draft tokens.
  */
 @Tag("lanes")
 @Tag("bits")
 class SchedulesTest {
-    /** Fewer with narrower lanes: which rows a step has does not depend on the width. */
+    /** At given lane widths there are fewer schedules, because the rows of a step do not depend on the width. */
     private static final int SCHEDULES = System.getProperty("io.multihead.lanes") == null ? 200 : 50;
 
     private static final int TOKENS = 24;
 
-    /** The operations of one session. */
+    /** The prompt and the sampling of one session. */
     private record Job(int[] prompt, Sampling sampling) {}
 
     @Test
@@ -84,7 +84,7 @@ class SchedulesTest {
         return GenerationOptions.DEFAULT.withSampling(job.sampling).withMaxTokens(tokens);
     }
 
-    /** Lets random groups of sessions generate random numbers of tokens until all have theirs. */
+    /** Makes random groups of sessions generate random numbers of tokens until each session has all its tokens. */
     private static int[][] schedule(SplittableRandom random, Sessions sessions, List<Job> jobs) {
         List<Session> open = new ArrayList<>();
         for (Job job : jobs) {
@@ -122,7 +122,7 @@ class SchedulesTest {
         return jobs.get(job).prompt.length + TOKENS - open.get(job).length();
     }
 
-    /** Opens a session with a prompt: at once, or as a fork of one that has its begin and was computed. */
+    /** Opens a session with a prompt, either at once, or as a fork of a session that has computed the first half of the prompt. */
     private static Session open(SplittableRandom random, Sessions sessions, int[] prompt) {
         if (random.nextBoolean() || prompt.length < 2) {
             return sessions.open().append(prompt);

@@ -29,10 +29,10 @@ import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.lifecycle.AfterContainer;
 import net.jqwik.api.lifecycle.BeforeContainer;
 
-/** The attention weights that a session gives of its last token. */
+/** The attention weights of the last token that a session returns are compared with the specification. */
 class SessionAttentionProperties {
     private static final double U = 0x1p-24;
-    /** Terms of all sums that a number passes in a block: five products of at most 512 terms, and six norms of 256. */
+    /** The number of terms of all sums in a block, one after the other: five products of at most 512 terms, and six norms of 256. */
     private static final int ROUNDINGS = 5 * 512 + 6 * 256;
 
     private static final int MOST_TOKENS = 40;
@@ -79,8 +79,8 @@ class SessionAttentionProperties {
     }
 
     /**
-     * Models whose first attention is not behind a router, whose choices may change because of rounding: the fixed text below has no such
-     * choice.
+     * Returns models in which no router precedes the first attention, because rounding may change the choices of a router. The fixed text
+     * below has no such choice.
      */
     @Provide
     Arbitrary<Kind> kinds() {
@@ -113,7 +113,7 @@ class SessionAttentionProperties {
             assertEquals(layers.length, weights.length);
             for (int i = 0; i < layers.length; i++) {
                 double[] expected = reference.weights(layers[i], ids);
-                // a score has the rounding of the sums before it; a weight is a quotient of two exponentials
+                // a score has the rounding errors of the sums before it, and a weight is a quotient of two exponentials
                 double score = (layers[i] + 1) * ROUNDINGS * U * Math.max(size, 1);
                 double relative = Math.expm1(2 * score);
                 int keys = expected.length / FamilyFile.HEADS / tokens;
@@ -130,7 +130,7 @@ class SessionAttentionProperties {
         }
     }
 
-    /** In a window of four and with sinks, a key that a layer does not see has weight 0, and the sum is less than 1. */
+    /** With a window of four tokens and with sinks, a key that a layer does not see has weight 0, and the sum of weights is less than 1. */
     @Example
     void windowsAndSinksAreSeen() {
         try (Sessions sessions = MODELS.get(Kind.GPT_OSS).sessions(WIDE);
@@ -145,7 +145,7 @@ class SessionAttentionProperties {
         }
     }
 
-    /** Neither its own text, nor the texts of simultaneous sessions, nor later weights. */
+    /** Requests for weights change neither the text of their session, nor the texts of simultaneous sessions, nor later weights. */
     @Property(tries = 10)
     void askingChangesNoBit(@ForAll Kind kind, @ForAll long seed) {
         int[] ids = ids(seed, 7);
@@ -195,7 +195,7 @@ class SessionAttentionProperties {
         }
     }
 
-    /** Of Gemma 4, whose last layers read the keys of earlier ones. */
+    /** The last layers of Gemma 4 read the keys of earlier layers, and have weights, too. */
     @Example
     void layersThatShareKeysHaveWeights() throws IOException {
         Path path = folder.resolve("gemma4.gguf");

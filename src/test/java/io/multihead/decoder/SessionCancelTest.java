@@ -14,7 +14,7 @@ import java.util.concurrent.CancellationException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Interrupts and limits of time end a call within a step, and change nothing. */
+/** Interrupts and timeouts end a call within a step, and do not change the text of the session. */
 class SessionCancelTest {
     private static final GenerationOptions OPTIONS =
             GenerationOptions.DEFAULT.withSampling(Sampling.of(1.5, 7)).withMaxTokens(30);
@@ -58,7 +58,7 @@ class SessionCancelTest {
                         }
                         return true;
                     }));
-            assertTrue(Thread.interrupted(), "the flag stays");
+            assertTrue(Thread.interrupted(), "the interrupt flag must remain set");
             assertEquals(5 + at, session.length());
             session.generate(OPTIONS.withMaxTokens(30 - at));
             assertArrayEquals(whole, session.tokens());
@@ -66,7 +66,7 @@ class SessionCancelTest {
         }
     }
 
-    /** One session of a call interrupts it while another one is in its prompt, of which a step has one token. */
+    /** One session interrupts the call while another session computes its prompt, one token per step. */
     @Test
     void anInterruptWithinAPromptEndsTheCall() {
         int[] whole = whole(prompt(150));
@@ -127,14 +127,14 @@ class SessionCancelTest {
         assertArrayEquals(whole, session.tokens());
     }
 
-    /** Text that may be the beginning of a stop sequence is returned at the end. */
+    /** A timeout returns withheld text, which may be the beginning of a stop sequence. */
     @Test
     void aTimeoutReleasesWhatWasHeldBack() {
         String text;
         try (Session session = sessions.open().append(prompt(5))) {
             text = session.generate(OPTIONS.withMaxTokens(2)).text();
         }
-        // longer each time: on a busy machine the time may be over before both tokens are there
+        // the timeout grows, because on a busy machine it may end before both tokens are generated
         boolean isHeld = false;
         for (Duration time = Duration.ofMillis(100); !isHeld; time = time.multipliedBy(2)) {
             try (Session session = sessions.open().append(prompt(5))) {

@@ -19,7 +19,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** A session that is closed while it generates ends with an error that names it, and the bits of other sessions do not change. */
+/** A session that is closed while it generates ends with an error that names the session, and the bits of other sessions do not change. */
 class SessionClosingTest {
     private static final int SCHEDULES = 200;
     private static final int TOKENS = 12;
@@ -34,7 +34,7 @@ class SessionClosingTest {
         cpu.close();
     }
 
-    /** One text, and when it is closed. */
+    /** The prompt and options of a session, and the token at which its listener closes it. */
     private record Job(int[] prompt, GenerationOptions options, int closedByListenerAt) {
         static Job of(SplittableRandom random) {
             int[] prompt = random.ints(1 + random.nextInt(80), 'a', 'g').toArray();
@@ -54,7 +54,7 @@ class SessionClosingTest {
         }
     }
 
-    /** Returns the tokens, or null if the session was closed and said so. */
+    /** Returns the tokens, or null if generation ended with the error of a closed session. */
     private static int[] run(Session session, Job job, AtomicInteger clock) {
         int[] count = new int[1];
         try {
@@ -82,7 +82,7 @@ class SessionClosingTest {
                 Sessions own = model.sessions(SessionOptions.DEFAULT)) {
             for (int schedule = 0; schedule < SCHEDULES; schedule++) {
                 SplittableRandom random = new SplittableRandom(schedule);
-                // some have less memory than all sessions need
+                // some schedules have less memory than all sessions need
                 SessionOptions options = SessionOptions.DEFAULT.withSessions(1 + schedule % 3);
                 try (Sessions sessions = model.sessions(options, 1 + random.nextInt(40))) {
                     AtomicInteger clock = new AtomicInteger();
@@ -103,7 +103,7 @@ class SessionClosingTest {
                         texts.add(threads.submit(() -> run(session, job, clock)));
                     }
                     closeAt(threads, clock, open, closedAt, texts);
-                    // sessions that reuse the numbers of closed sessions
+                    // new sessions reuse the numbers of closed sessions
                     for (int i = 0; i < 2; i++) {
                         Job job = Job.of(random);
                         Session session = sessions.open().append(job.prompt);
@@ -130,7 +130,7 @@ class SessionClosingTest {
         assertTrue(ended > 100 && whole > 100, ended + " closed, " + whole + " whole");
     }
 
-    /** Closes sessions when all of them together have a number of tokens, or have ended. */
+    /** Closes each session when all sessions together have a given number of tokens, or have ended. */
     private static void closeAt(
             ExecutorService threads,
             AtomicInteger clock,
@@ -267,7 +267,7 @@ class SessionClosingTest {
         }
     }
 
-    /** One call for several sessions, of which one is closed while another one has its turn. */
+    /** One call generates for several sessions, and one session is closed while another one is computed. */
     @Test
     void othersOfTheSameCallGoOn() {
         GenerationOptions options = GenerationOptions.DEFAULT.withMaxTokens(40).withDraftTokens(2);

@@ -22,7 +22,10 @@ import java.util.concurrent.Future;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Sessions that share less memory than they all need: none fails, no text changes, and a session that can never run fails immediately. */
+/**
+ * Sessions share less memory than all of them need. No session fails and no text changes, except that a session that can never run fails
+ * immediately.
+ */
 class SessionRoomTest {
     private static final GenerationOptions LONG =
             GenerationOptions.DEFAULT.withSampling(Sampling.of(1.5, 3)).withMaxTokens(1000);
@@ -48,7 +51,7 @@ class SessionRoomTest {
         }
     }
 
-    /** Nine pages: four texts of 200 tokens, which need four pages each, wait for each other on separate threads. */
+    /** There are nine pages. Four texts of 200 tokens, which need four pages each, wait for each other on separate threads. */
     @Test
     void textsThatDoNotFitTogetherWaitForEachOther() throws Exception {
         for (int round = 0; round < 10; round++) {
@@ -90,7 +93,7 @@ class SessionRoomTest {
         }
     }
 
-    /** Sessions continue alternately, each after others have taken its memory. */
+    /** Sessions continue in random order after other sessions have taken their memory. */
     @Test
     void aSessionWhoseRoomWasTakenGoesOnWithTheSameText() {
         try (Sessions sessions = model.sessions(SessionOptions.DEFAULT)) {
@@ -114,7 +117,7 @@ class SessionRoomTest {
         }
     }
 
-    /** A text is to slide when another one has its room: all that it slides over is computed again first. */
+    /** The memory of a text is taken before the text slides. All evicted tokens are first computed again. */
     @Test
     void aTextThatIsToSlideIsComputedAgainFirst() {
         GenerationOptions sliding = LONG.withWhenFull(WhenFull.SLIDE);
@@ -143,7 +146,7 @@ class SessionRoomTest {
         }
     }
 
-    /** Tokens that slid away cannot be computed again, so the session keeps its memory until it is closed. */
+    /** Opens sessions that use all memory. Evicted tokens cannot be computed again, so a session keeps its memory until it is closed. */
     private static Session holdAll(Sessions sessions) {
         Session slid = sessions.open().append(prompt(100, 1));
         slid.generate(LONG.withWhenFull(WhenFull.SLIDE).withMaxTokens(110));
@@ -223,7 +226,7 @@ class SessionRoomTest {
         }
     }
 
-    /** The memory of a prefix that forks share is taken last, because taking it frees no memory while they use it. */
+    /** The memory of a prefix that forks share is taken last, because it cannot be freed while forks use it. */
     @Test
     void whatForksShareIsTakenLast() {
         try (Sessions sessions = model.sessions(SessionOptions.DEFAULT)) {

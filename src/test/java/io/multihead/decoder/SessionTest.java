@@ -22,7 +22,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 class SessionTest {
-    /** Random bytes that seldom end: the output of a model without training. */
+    /** Options that generate random bytes, which seldom end, because the model is not trained. */
     private static final GenerationOptions DRAWN =
             GenerationOptions.DEFAULT.withSampling(Sampling.of(1.5, 11)).withMaxTokens(40);
 
@@ -99,7 +99,7 @@ class SessionTest {
         assertEquals(4 + text.tokens().size() - 1, session.length());
         int[] tokens = session.tokens();
         assertTrue(Arrays.stream(tokens).noneMatch(id -> id == TinyDecoder.END));
-        // no token waits to be computed: the last token's logits are computed once more
+        // all tokens are computed already, so the logits of the last token are computed once more
         session.generate(DRAWN.withMaxTokens(1));
         assertArrayEquals(tokens, Arrays.copyOf(session.tokens(), tokens.length));
     }
@@ -118,7 +118,7 @@ class SessionTest {
         assertEquals(text.text(), streamed.toString());
     }
 
-    /** A stop sequence of one letter waits for a longer one, which does not come before the text has all its tokens. */
+    /** A stop sequence of one letter waits for a longer one that may contain it, which is not complete at the last token. */
     @Test
     void aStopTextThatWaitsEndsTheTextWhereItEndsAnyway() {
         List<String> heard = new ArrayList<>();
@@ -285,7 +285,7 @@ class SessionTest {
         }
     }
 
-    /** The last token of a text that slides has no room yet; a request for its logits then drops the oldest one. */
+    /** The last token of a sliding text has no room yet. A request for its logits evicts the oldest tokens. */
     @Test
     void logitsAfterASlideAreThoseOfTheTextThatGoesOn() {
         GenerationOptions sliding = GenerationOptions.DEFAULT.withWhenFull(WhenFull.SLIDE);
@@ -307,7 +307,7 @@ class SessionTest {
                     sum += Math.exp(logit - logits[best]);
                 }
                 assertEquals(best, next.id(), tokens + " tokens");
-                // the sum of exponentials is in f32
+                // the model sums exponentials in f32
                 assertEquals(-Math.log(sum), next.logProbability(), 1e-5, tokens + " tokens");
                 session.close();
             }
@@ -444,7 +444,7 @@ class SessionTest {
             String message =
                     assertThrows(ArithmeticException.class, bad::nextLogits).getMessage();
             assertTrue(message.startsWith("logits: NaN for token 0; expected finite numbers"), message);
-            // its pages are used again
+            // the pages of the closed session are reused
             bad.close();
             assertArrayEquals(whole, ids(of.open().append("abc").generate(options)));
         }
@@ -469,7 +469,7 @@ class SessionTest {
         }
     }
 
-    /** Logits are lent to running calls: sessions that no call uses have none. */
+    /** Only running calls have memory for logits. Idle sessions have no logits. */
     @Test
     void anIdleSessionHasNoLogits() {
         Session session = sessions.open().append("abcabcabc");

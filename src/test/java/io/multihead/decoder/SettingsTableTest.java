@@ -32,7 +32,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Every setting of the table is obeyed, refused, or has no effect, as the table states. */
+/** Every setting in the table is obeyed or refused, or has no effect, as the table states. */
 class SettingsTableTest {
     private static final String TABLE = "/decoder/settings.txt";
     private static final String ALL = "all";
@@ -96,7 +96,7 @@ class SettingsTableTest {
     @TempDir
     private Path folder;
 
-    /** A line of the table for one family. */
+    /** A line in the table for one family. */
     private record Line(String source, String family, String key, String outcome, String before, String changed) {}
 
     static Stream<Line> lines() throws IOException {
@@ -134,7 +134,7 @@ class SettingsTableTest {
         }
     }
 
-    /** Whatever value a setting of the table has, the model is configured, or refused by a message with the name of a setting. */
+    /** For any value of a setting in the table, the model is configured, or the message of the error has the name of a setting. */
     @ParameterizedTest
     @ValueSource(strings = {"config", "gguf"})
     void valuesOfAnyTypeAreReadOrNamed(String source) throws IOException {
@@ -164,12 +164,12 @@ class SettingsTableTest {
         assertTrue(refused > 1000, refused + " refused");
     }
 
-    /** Returns the setting of which a key of the table may be a member. */
+    /** Returns the setting that contains a key of the table, or the key itself. */
     private static String setting(String key) {
         return key.startsWith(STAR) || key.startsWith("general.") ? key : key.replaceFirst("\\..*", "");
     }
 
-    /** Returns all that settings make of a model, as text. */
+    /** Returns the configuration that results from settings as text. */
     private String model(Line line, List<String> fragments) throws IOException {
         return switch (line.source) {
             case "config" -> config(line, fragments);

@@ -26,10 +26,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/**
- * Sessions of models with each kind of state, over random schedules of all operations: a session continues like a new session with all its
- * tokens.
- */
+/** A session continues like a new session with the same tokens, for each kind of state and over random schedules of all operations. */
 @Tag("bits")
 class StateSchedulesTest {
     private static final int SCHEDULES = 200;
@@ -39,7 +36,7 @@ class StateSchedulesTest {
     @TempDir
     private Path folder;
 
-    /** The states that layers keep. */
+    /** Models with different kinds of states. */
     enum Kind {
         KEYS(model -> model),
         RECURRENT(model -> model.withBlocks(List.of(convolution(model, 0), convolution(model, 1)))),
@@ -48,7 +45,7 @@ class StateSchedulesTest {
                 model.blocks().get(0),
                 convolution(model, 1),
                 model.blocks().get(1)))),
-        /** A model of a file with convolutions and attention. */
+        /** A model from a file with convolutions and attention. */
         LFM_2(model -> model) {
             @Override
             LanguageModel model(Compute cpu, Path folder) throws IOException {
@@ -59,7 +56,7 @@ class StateSchedulesTest {
                 return LanguageModel.load(cpu, file);
             }
         },
-        /** Keys of two sizes, which the last layers share. */
+        /** A model with keys of two sizes, whose last layers share keys of earlier layers. */
         GEMMA_4(model -> model) {
             @Override
             LanguageModel model(Compute cpu, Path folder) throws IOException {
@@ -68,7 +65,7 @@ class StateSchedulesTest {
                 return LanguageModel.load(cpu, file);
             }
         },
-        /** Keys of two sizes, some of which are values, and experts. */
+        /** A model with experts and keys of two sizes, in which some keys are also the values. */
         GEMMA_4_EXPERTS(model -> model) {
             @Override
             LanguageModel model(Compute cpu, Path folder) throws IOException {
@@ -77,28 +74,28 @@ class StateSchedulesTest {
                 return LanguageModel.load(cpu, file);
             }
         },
-        /** One layer that sees few tokens, and one that sees all: texts are long enough to lose keys. */
+        /** One layer has a window, and one layer sees all tokens. Texts are long enough to evict keys. */
         WINDOW(model -> model, 12) {
             @Override
             LanguageModel model(Compute cpu, Path folder) {
                 return TinyDecoder.windowed(cpu, 5, 12 * TinyDecoder.CONTEXT, 70, 0);
             }
         },
-        /** Layers that see few tokens alone. */
+        /** All layers have a window. */
         WINDOWS(model -> model, 12) {
             @Override
             LanguageModel model(Compute cpu, Path folder) {
                 return TinyDecoder.windowed(cpu, 5, 12 * TinyDecoder.CONTEXT, 3, 3);
             }
         },
-        /** The family whose layers have linear attention, except the fourth. */
+        /** All layers except the fourth have linear attention. */
         LINEAR("QWEN_3_5"),
-        /** The family whose layers have Mamba-2, except the third. */
+        /** All layers except the third have Mamba-2. */
         MAMBA("GRANITE_HYBRID");
 
         private final @Nullable String family;
         private final @Nullable UnaryOperator<Transformer> change;
-        /** The length of texts relative to other texts. */
+        /** The length of texts relative to the texts of other kinds. */
         private final int times;
 
         Kind(UnaryOperator<Transformer> change) {
@@ -234,7 +231,7 @@ class StateSchedulesTest {
         }
     }
 
-    /** Few letters, so that guesses are often right. */
+    /** Returns random tokens of few letters, so that draft tokens are often accepted. */
     private static int[] tokens(SplittableRandom random, int count) {
         return random.ints(count, 'a', 'a' + 3).toArray();
     }
@@ -260,7 +257,7 @@ class StateSchedulesTest {
         }
     }
 
-    /** More sessions than fit in memory: sessions that no call uses, and prefixes, lose their states and snapshots. */
+    /** There are more sessions than fit in memory. Idle sessions and kept prefixes lose their states and snapshots. */
     @ParameterizedTest
     @EnumSource(
             value = Kind.class,
@@ -307,7 +304,7 @@ class StateSchedulesTest {
             session.save(file);
             assertTrue(Files.size(file) < 2000 * sessions.bytesPerToken());
             session.close();
-            try (Session again = sessions.open().append(prompt)) { // begins where the first prompt ended
+            try (Session again = sessions.open().append(prompt)) { // starts from the kept prefix of the first prompt
                 again.nextLogits();
                 assertEquals(2000, sessions.prefixReuse().savedTokens());
             }

@@ -43,7 +43,7 @@ class StopSequencesTest {
         assertEquals("", stops.rest());
     }
 
-    /** The beginning counts, so a complete stop sequence waits for one that may become complete. */
+    /** The stop sequence that begins first counts. A complete stop sequence waits for one that began earlier and may become complete. */
     @Test
     void aStopTextWaitsForOneThatBeganBeforeIt() {
         StopSequences comes = new StopSequences(List.of("b", "abcd"), "");
@@ -83,7 +83,7 @@ class StopSequencesTest {
         StringBuilder all = new StringBuilder();
         int at = 0;
         for (int part = 0; at < text.length(); part++) {
-            // a part of every length now and then, at least one letter in a round
+            // lengths may be 0, but at least one letter is added per round
             int length = lengths.get(part % lengths.size()) + (part % lengths.size() == 0 ? 1 : 0);
             int end = Math.min(text.length(), at + length);
             all.append(found.add(text.substring(at, end)));
@@ -96,7 +96,7 @@ class StopSequencesTest {
         assertEquals(first < text.length(), found.isFound());
     }
 
-    /** Returns the index of the first stop sequence in a whole text, or its end if there is none. */
+    /** Returns the index of the first stop sequence in a text, or the length of the text if there is none. */
     private static int first(List<String> stops, String text) {
         return stops.stream()
                 .mapToInt(text::indexOf)
@@ -105,7 +105,10 @@ class StopSequencesTest {
                 .orElse(text.length());
     }
 
-    /** Returns the text that remains, whatever follows: all text before its first stop sequence or the beginning of one at its end. */
+    /**
+     * Returns the text that is certain to precede a stop sequence. It ends before the first stop sequence, or before the beginning of one
+     * at the end of the text.
+     */
     private static String certain(List<String> stops, String text) {
         int first = first(stops, text);
         for (String stop : stops) {

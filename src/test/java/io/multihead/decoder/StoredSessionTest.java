@@ -52,7 +52,7 @@ class StoredSessionTest {
         return model.tokenizer().withSpecialTokens(model.tokenizer().encode("Once upon a time"));
     }
 
-    /** Files with other frequencies, whose numbers the checksum covers. */
+    /** The models have other frequencies, which the checksum covers. */
     @ParameterizedTest
     @CsvSource({"LLAMA_3, decoder-llama-3.safetensors", "PHI_4, decoder-phi-4.safetensors"})
     void sessionsOfFamiliesGoOn(Kind kind, String file) throws IOException {
@@ -63,7 +63,7 @@ class StoredSessionTest {
         }
     }
 
-    /** Checksums that the first version of settings wrote. */
+    /** Checksums are the same as in files of the first version. */
     @ParameterizedTest
     @CsvSource({
         "QWEN_2, 0bdb146b57c3468f3cb16a144c40506f",
@@ -111,7 +111,7 @@ class StoredSessionTest {
         return text(Rope.of(Rope.Config.of(8).withScaling(scaling)));
     }
 
-    /** The text of every kind of frequencies is part of the format. */
+    /** The text of every kind of frequencies is part of the file format. */
     @Test
     void settingsHaveTheTextOfTheFirstVersion() {
         assertEquals("None[]]", text(RopeScaling.NONE));

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The texts of calls, however a text is divided into them, are the text of one call. */
+/** The concatenated texts of several calls equal the text of one call. */
 class TextDivisionTest {
     private static final int[] CYCLE = {0xf0, 0x9f, 0x98, 0x80, '!', 0xc3, 0xa9};
     private static final String TEXT = "\ud83d\ude00!\u00e9";
@@ -36,8 +36,8 @@ class TextDivisionTest {
     }
 
     /**
-     * Returns a model that repeats the bytes of a text: the state of a token is its embedding, which the head's row of the next token
-     * equals.
+     * Returns a model that repeats a sequence of bytes. The state of a token is its embedding, and equals the row of the next token in the
+     * head.
      */
     private LanguageModel saying(int... cycle) {
         Map<String, Tensor> weights = TinyDecoder.weights(TinyDecoder.config(), 1);
@@ -73,7 +73,7 @@ class TextDivisionTest {
             assertEquals("\ud83d\ude00!", fork.generate(one.withMaxTokens(2)).text());
             session.truncate(session.length() - 4);
             assertEquals("\ud83d\ude00", session.generate(one.withMaxTokens(3)).text());
-            // a prompt may end within a character, too
+            // the prompt ends within a character
             assertEquals("\u00e9", sessions.open().append(0xc3).generate(one).text());
         }
     }
@@ -92,7 +92,7 @@ class TextDivisionTest {
         }
     }
 
-    /** Every way in which a call ends before the text does, within a character as anywhere. */
+    /** Calls end in every way, also within a character. */
     @Test
     void everyEndKeepsTheBytesOfACharacter() {
         GenerationOptions options = GenerationOptions.DEFAULT.withMaxTokens(28);
@@ -132,7 +132,10 @@ class TextDivisionTest {
         }
     }
 
-    /** A text that the model itself ends within a character has the bytes as a replacement character, and the next text is separate. */
+    /**
+     * If the model generates an end token within a character, the incomplete bytes become a replacement character, and the next text does
+     * not continue them.
+     */
     @Test
     void anEndTokenEndsACharacter() {
         GenerationOptions options = GenerationOptions.DEFAULT.withMaxTokens(9);
@@ -150,8 +153,8 @@ class TextDivisionTest {
     }
 
     /**
-     * A stop sequence ends the text at the same token, wherever a call ends within it. An earlier call has returned the text, and at most
-     * the beginning of the stop sequence.
+     * A stop sequence ends the text at the same token, even if an earlier call ended within the stop sequence. The earlier call has
+     * returned its text and at most the beginning of the stop sequence.
      */
     @Test
     void stopSequencesAreFoundOverBordersOfCalls() {
@@ -187,7 +190,7 @@ class TextDivisionTest {
         assertTrue(within > 20, within + " calls end within a stop sequence");
     }
 
-    /** Text after a stop sequence begins no stop sequence within it, and neither does text after a new prompt. */
+    /** A new stop sequence begins neither within a found stop sequence, nor before a new prompt. */
     @Test
     void stopSequencesBeginAnewAfterOneThatWasFoundAndAfterAPrompt() {
         GenerationOptions options = GenerationOptions.DEFAULT.withMaxTokens(10).withStopSequences("aaa");
@@ -208,7 +211,7 @@ class TextDivisionTest {
         }
     }
 
-    /** Allows one token after the other, and then all. */
+    /** Returns a constraint that forces these tokens one after the other, and then allows all tokens. */
     private static TokenConstraint writing(int... ids) {
         return vocabulary -> new TokenFilter() {
             private int at;
@@ -241,7 +244,10 @@ class TextDivisionTest {
         };
     }
 
-    /** A visible control token is text, between calls and within one; otherwise the text around it is one text. */
+    /**
+     * A visible control token is part of the text for stop sequences, between calls and within a call. If control tokens are not visible,
+     * the text before and after them is contiguous.
+     */
     @Test
     void aStopSequenceHasTheControlTokensThatAreShown() {
         try (LanguageModel model = TinyDecoder.model(cpu, 3, List.of("<x>"), 64);
@@ -275,7 +281,7 @@ class TextDivisionTest {
         }
     }
 
-    /** Random bytes, most of which are no text, in random divisions. */
+    /** Random bytes, most of which are not valid UTF-8, are divided randomly into calls. */
     @Test
     void anyDivisionOfAnyBytesHasTheSameText() {
         try (LanguageModel model = TinyDecoder.model(cpu, 1);

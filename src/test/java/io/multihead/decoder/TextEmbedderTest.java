@@ -26,12 +26,12 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Vectors of texts compared with the states of the specification. */
+/** Vectors of texts are compared with the states of the specification. */
 @Tag("lanes")
 class TextEmbedderTest {
     private static final List<String> TEXTS = List.of("a bird", "The tea is cold.", "x", "It rains in the mountains,.");
 
-    /** Rounding of states of four layers, whose sums have 128 terms at most, relative to vectors of length 1. */
+    /** The rounding of states of four layers, whose sums have at most 128 terms, relative to vectors of length 1. */
     private static final double BOUND = 5 * (5 * 128 + 6 * 64) * 0x1p-24;
 
     @TempDir
@@ -65,7 +65,7 @@ class TextEmbedderTest {
         }
     }
 
-    /** Each text has the frequencies of its own length, as in transformers, independently of the other texts. */
+    /** The length of a text determines its frequencies, as in transformers, independently of other texts. */
     @Test
     void textsOfLongRopeHaveTheFrequenciesOfTheirLength() throws IOException {
         FamilyFile file = new FamilyFile(Kind.PHI_4, 9);
@@ -134,7 +134,10 @@ class TextEmbedderTest {
         }
     }
 
-    /** Parts of one character each equal the states of its tokens, as pooling with the last token takes the state of the last token. */
+    /**
+     * The vector of a chunk is the mean of the states of its tokens. Chunks of one character return the states of single tokens, of which
+     * the last one equals the vector with pooling by the last token.
+     */
     @Test
     void vectorsOfChunksAreMeansOfTheStatesOfTheirTokens() throws IOException {
         Path path = folder.resolve("model.gguf");
@@ -193,7 +196,7 @@ class TextEmbedderTest {
         return mean;
     }
 
-    /** The whole text as one part, compared with the mean of all its tokens, and with the specification. */
+    /** The whole text is one chunk. Its vector is compared with the mean of all its tokens, and with the specification. */
     @Test
     void oneChunkIsTheMeanOfItsText() throws IOException {
         FamilyFile file = new FamilyFile(Kind.QWEN_3, 9).withAnswers();
@@ -267,7 +270,7 @@ class TextEmbedderTest {
         return file.withHalves();
     }
 
-    /** Pooling, prompts, the longest text and whether vectors have length 1 are read from the folder. */
+    /** The folder determines the pooling, the prompts, the longest text, and whether vectors have length 1. */
     @Test
     void aFolderSaysHowVectorsAreMade() throws IOException {
         String framework = "{\"prompts\": {\"query\": \"find: \", \"passage\": \"text: \", \"d\": \"d: \"},"
@@ -319,7 +322,7 @@ class TextEmbedderTest {
         };
     }
 
-    /** A model whose embedding of one token is not finite, written as GGUF. */
+    /** Writes a GGUF file of a model whose embedding of one token is not finite. */
     private Path writePoisoned() throws IOException {
         FamilyFile file = new FamilyFile(Kind.LLAMA, 9).withAnswers();
         Tensor table = file.tensor("token_embd.weight");
@@ -385,7 +388,7 @@ class TextEmbedderTest {
         new FamilyFile(Kind.QWEN_3, 9).write(path);
         try (Compute cpu = Compute.serial();
                 LanguageModel model = LanguageModel.load(cpu, path)) {
-            // scratch memory for 512 tokens of this model has 700 KB
+            // the scratch memory of this model has 700 KB for 512 tokens
             long bytes =
                     WarmCalls.allocatedBytes(200_000, () -> model.embedder().embed("a bird"));
             assertTrue(bytes <= 200_000, bytes + " bytes");

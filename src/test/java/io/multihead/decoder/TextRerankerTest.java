@@ -28,15 +28,17 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Scores compared with the softmax of both answers' logits that the specification computes for the prompt of Qwen3-Reranker. */
+/**
+ * Scores are compared with the softmax of the logits of both answers, which the specification computes for the prompt of Qwen3-Reranker.
+ */
 @Tag("lanes")
 class TextRerankerTest {
     private static final int CONTEXT = 900;
-    /** Bytes that no text has, in whose place the answers are tokens. */
+    /** The ids of the tokens yes and no, which replace bytes that no text contains. */
     private static final int YES = 4;
 
     private static final int NO = 5;
-    /** The text after a passage, with digits for the marks of ChatML. */
+    /** The text after a passage. Digits represent the control tokens of ChatML. */
     private static final String END = "2\n1assistant\n<think>\n\n</think>\n\n";
 
     private static final List<String> PASSAGES = List.of(
@@ -45,8 +47,8 @@ class TextRerankerTest {
             SessionOptions.DEFAULT.withCacheFormat(CacheFormat.F32).withSessions(2);
 
     /**
-     * A logit is a sum of 64 products of states, each with the rounding of three layers, relative to logits of the size of 1: the slope of
-     * the softmax, a quarter at most, halves the errors of both.
+     * A logit is about 1 and is a sum of 64 products of states, each with the rounding errors of three layers. The slope of the softmax is
+     * at most a quarter, so the errors of two logits count by half.
      */
     private static final double BOUND = 64 * (5 * 128 + 6 * 64) * 0x1p-24;
 
@@ -66,7 +68,7 @@ class TextRerankerTest {
         }
     }
 
-    /** Returns the prompt's bytes as tokens, of which two are marks of ChatML. */
+    /** Returns the bytes of the prompt as tokens. Digits become control tokens of ChatML. */
     private static int[] prompt(String instruction, String query, String passage) {
         String begin = "1system\nJudge whether the Document meets the requirements based on the Query and the Instruct"
                 + " provided. Note that the answer can only be \"yes\" or \"no\".2\n1user\n";
@@ -135,7 +137,10 @@ class TextRerankerTest {
         }
     }
 
-    /** As the converter of llama.cpp writes it: rows of yes and no, labels, a separate pooling, and a template that is not for chats. */
+    /**
+     * Returns a file as the converter of llama.cpp writes it, with rows for yes and no, labels, a pooling type, and a template that is not
+     * for chats.
+     */
     private static GgufWriter ranking(FamilyFile file, int pooling, String... labels) {
         GgufWriter writer = file.metadata()
                 .put("qwen3.pooling_type", FamilyFile.number(pooling))
@@ -222,7 +227,7 @@ class TextRerankerTest {
         });
     }
 
-    /** Instruction and query, which end within a page, are computed once for a call and for later calls. */
+    /** The instruction and the query end within a page. They are computed once for a call and for later calls. */
     @Test
     void theBeginOfPromptsIsComputedOnce() throws IOException {
         withGguf(file(), model -> {

@@ -28,12 +28,12 @@ import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.function.UnaryOperator;
 
-/** A small Llama with random weights, whose tokens are bytes, 256 to begin and 257 to end a text. */
+/** A small Llama model with random weights. Its tokens are bytes, BOS is 256 and EOS is 257. */
 final class TinyDecoder {
     static final int BEGIN = 256;
     static final int END = 257;
     static final int CONTEXT = 200;
-    /** Rows of the tables, more than the number of tokens: the additional rows must never be chosen. */
+    /** The number of rows of the embedding table. It exceeds the number of tokens, and additional rows must never be chosen. */
     private static final int ROWS = 300;
 
     private TinyDecoder() {}
@@ -100,7 +100,7 @@ final class TinyDecoder {
         return Tensor.of(values);
     }
 
-    /** Returns the tokenizer; without tokens that end a text where it must not end. */
+    /** Returns the tokenizer. Texts end at the tokens in {@code stops}; an empty set means that texts never end. */
     static Tokenizer tokenizer(Set<Integer> stops) {
         return tokenizer(stops, List.of());
     }
@@ -126,7 +126,7 @@ final class TinyDecoder {
         return model(cpu, weights(config(), seed));
     }
 
-    /** Returns a model whose texts never end by themselves. */
+    /** Returns a model that generates no end token. */
     static LanguageModel endless(Compute cpu, long seed) {
         return model(cpu, weights(config(), seed), Set.of());
     }
@@ -139,19 +139,22 @@ final class TinyDecoder {
         return model(cpu, tensors, tokenizer(stops), config(), UnaryOperator.identity());
     }
 
-    /** Returns a model with other parts in the places of some. */
+    /** Returns a model with some parts replaced. */
     static LanguageModel changed(Compute cpu, long seed, UnaryOperator<Transformer> change) {
         return model(cpu, weights(config(), seed), tokenizer(Set.of(END)), config(), change);
     }
 
-    /** Returns a model whose layers see a number of last tokens, 0 for all, and whose texts never end by themselves. */
+    /**
+     * Returns a model that generates no end token. The windows of its two layers are {@code first} and {@code second}, where 0 means no
+     * window.
+     */
     static LanguageModel windowed(Compute cpu, long seed, int context, int first, int second) {
         Rope rope = Rope.of(Rope.Config.of(8));
         DecoderConfig config = config(context, new LayerRule(rope, first), new LayerRule(rope, second));
         return model(cpu, weights(config, seed), tokenizer(Set.of()), config, UnaryOperator.identity());
     }
 
-    /** Returns a model with more control tokens, and a number of tokens in a text. */
+    /** Returns a model with additional control tokens and this context length. */
     static LanguageModel model(Compute cpu, long seed, List<String> controls, int context) {
         DecoderConfig config = config(context);
         Tokenizer tokenizer = tokenizer(Set.of(END), controls);

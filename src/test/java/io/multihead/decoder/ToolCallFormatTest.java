@@ -12,7 +12,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Calls of tools in answers: the format of a template's models, and the calls in an answer. */
+/** Tests the tool-call format that a template determines, and the parsing of calls in an answer. */
 class ToolCallFormatTest {
     private static final String WEATHER = "{\"name\": \"weather\", \"arguments\": {\"city\": \"Bern\", \"days\": 2}}";
     private static final ToolCall CALL = new ToolCall("", "weather", "{\"city\": \"Bern\", \"days\": 2}");
@@ -39,7 +39,7 @@ class ToolCallFormatTest {
         assertEquals(Optional.empty(), ToolCallFormat.of(ChatTemplate.of(other)));
     }
 
-    /** The text before a bare list or object, and not before a text, is a mark of another format. */
+    /** Unknown text before a list or object of calls is a mark of another format. The same text before the content of a message is not. */
     @Test
     void jsonBehindAnUnknownMarkIsNoFormat() {
         String each =
@@ -58,7 +58,7 @@ class ToolCallFormatTest {
         }
     }
 
-    /** Of a template that takes tools and results, and writes the text of answers alone. */
+    /** The template accepts tools and results, and writes only the text of answers. */
     @ParameterizedTest
     @EnumSource(
             names = {
@@ -157,7 +157,7 @@ class ToolCallFormatTest {
         assertEquals(
                 new ModelAnswer("I look.", "", List.of(new ToolCall("", "weather", "{\"city\":\"Bern\",\"days\":2}"))),
                 ToolCallFormat.GEMMA_4.parse("<|channel>thought\nI look.<channel|>" + call));
-        // a text may have the mark that ends calls
+        // a text may contain the mark that ends calls
         String marked = "<|tool_call>call:f{a:<|\"|>x<tool_call|>y<|\"|>}<tool_call|>";
         assertEquals(
                 new ModelAnswer("", "", List.of(new ToolCall("", "f", "{\"a\":\"x<tool_call|>y\"}"))),
@@ -256,7 +256,7 @@ class ToolCallFormatTest {
         assertThrows(IllegalArgumentException.class, () -> format.parse("[TOOL_CALLS] [{\"name\""));
     }
 
-    /** A parsed call is written as the model wrote it, so that the chat can continue. */
+    /** The template writes a parsed call as the model wrote it, so that the chat can continue. */
     @Test
     void anAnswerIsTheNextMessage() {
         String written = "<tool_call>\n" + WEATHER + "\n</tool_call>";
