@@ -20,14 +20,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Tokens in {@code added_tokens} beyond the vocabulary, for which a model has no row: every tokenizer is read, as by transformers, and a
- * text with such a token is refused. A vocabulary itself needs all rows, and so do the tokens around each text.
+ * Tests tokens in {@code added_tokens} beyond the vocabulary, for which a model has no row. The tokenizer is read, as in transformers, and
+ * a text with such a token is refused. All tokens of the vocabulary and the tokens around each text need rows.
  */
 class AddedTokensTest {
     @TempDir
     Path folder;
 
-    /** A tokenizer with the rows for its own vocabulary, and {@code [NEW]} with an id that is the next or a later one. */
+    /** A tokenizer, the number of rows that it needs, and {@code [NEW]}, whose id is the number of rows or larger. */
     private enum Kind {
         WORD_PIECE(59, 59) {
             @Override
@@ -51,7 +51,7 @@ class AddedTokensTest {
 
         private static final String ADDED = "\"added_tokens\": [";
 
-        /** The tokens around every text. */
+        /** The number of rows for the vocabulary and the tokens around every text. */
         final int rows;
 
         final int added;
@@ -123,7 +123,7 @@ class AddedTokensTest {
         }
     }
 
-    /** With one row less, a token of the vocabulary, or a token around every text, has no row. */
+    /** If the model has one row less, a token of the vocabulary or a token around every text has no row. */
     @ParameterizedTest
     @EnumSource(Kind.class)
     void whatTextsNeedMustHaveRows(Kind kind) throws IOException {
@@ -143,7 +143,7 @@ class AddedTokensTest {
         assertTrue(refusal(this::load).endsWith(message), refusal(this::load));
     }
 
-    /** No tokens are added around texts, so a static table needs only the bytes' own 258 tokens. */
+    /** A static model adds no tokens around texts, so it only needs rows for the 258 tokens of the vocabulary. */
     @Test
     void aStaticTableNeedsTheVocabularyAlone() throws IOException {
         writeStatic(Kind.BYTE_PAIRS, BytePairFixture.CLS);

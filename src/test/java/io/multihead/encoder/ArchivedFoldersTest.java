@@ -16,7 +16,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Folders within a jar are models of every kind, with the same results as folders outside it. */
+/** Models of every kind are loaded from folders in a jar, with the same results as from other folders. */
 class ArchivedFoldersTest {
     private static final Compute CPU = Compute.serial();
     private static final List<String> TEXTS = List.of("ab c", "de f ab");

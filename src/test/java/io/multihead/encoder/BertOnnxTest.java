@@ -24,12 +24,12 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The tiny model as PyTorch's exporter would write it. */
+/** The tiny model in the form in which PyTorch's exporter would write it. */
 class BertOnnxTest {
     @TempDir
     Path folder;
 
-    /** The change that a test makes to the graph. */
+    /** The weights, which a test may change before it writes the graph. */
     private final Map<String, Tensor> weights = TinyModel.weights(1);
 
     private final Map<String, Float> constants = new LinkedHashMap<>();
@@ -98,7 +98,7 @@ class BertOnnxTest {
         assertFalse(Files.exists(folder.resolve("closed")));
     }
 
-    /** Weights of products are freed once they are packed; the table of words is read for every text. */
+    /** Weights of products are freed after packing, but the table of word embeddings is read for every text. */
     @Test
     void aTableMayBeReadByAProduct() throws Exception {
         float[] expected;
@@ -132,7 +132,7 @@ class BertOnnxTest {
         assertFails("onnx: scores are divided by 2.5; expected the square root of a head's size");
     }
 
-    /** 21 elements in heads of 10: two heads, which would be of another size than scores were scaled for. */
+    /** 21 elements in heads of 10 elements would be two heads whose size does not match the scale of the scores. */
     @Test
     void headsDivideTheElements() {
         constants.put("/encoder/layer.0/attention/self/Div", (float) Math.sqrt(10));
@@ -162,7 +162,7 @@ class BertOnnxTest {
         assertFails("tensor \"embeddings.position_embeddings.weight\": shape [1, 24, 21]; expected two axes");
     }
 
-    /** Rows that an encoder reads for every text. */
+    /** An encoder reads rows of these tables for every text. */
     @Test
     void emptyTablesAreNamed() {
         weights.put("embeddings.token_type_embeddings.weight", Tensor.of(new float[0], 0, TinyModel.DIM));

@@ -21,7 +21,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Published forms of checkpoints: older names, the encoder of a larger model, and models in several files. */
+/** Published forms of checkpoints, with older names, with an encoder as a part of a larger model, and with several files. */
 class CheckpointTest extends TinyModelFolder {
     private static final float[] ONE = {1};
 
@@ -46,13 +46,13 @@ class CheckpointTest extends TinyModelFolder {
         others.addAll(List.of(prefix + "embeddings.position_ids", prefix + "pooler.dense.bias", "qa_outputs.bias"));
         others.forEach(name -> weights.put(name, Tensor.of(ONE)));
         if (!prefix.isEmpty()) {
-            weights.put("linear.weight", Tensor.of(ONE)); // a projection that transformers leaves out
+            weights.put("linear.weight", Tensor.of(ONE)); // a projection that transformers ignores
         }
         write("model.safetensors", weights);
         assertArrayEquals(expected, embed("abc de"));
     }
 
-    /** A weight that transformers would omit, with a warning, though it is an encoder's. */
+    /** transformers ignores these weights with a warning, although their names belong to an encoder. */
     @ParameterizedTest
     @CsvSource({
         "'', extra.weight", "'', encoder.layer.2.output.dense.bias", "bert., bert.encoder.layer.2.output.dense.bias",
@@ -85,7 +85,7 @@ class CheckpointTest extends TinyModelFolder {
         assertFails("tensor \"embeddings.word_embeddings.weight\": not in the file; expected it beside [a]");
     }
 
-    /** Every third weight in each of three files. */
+    /** Writes every third weight to each of three files. */
     private String shards() throws IOException {
         List<Map<String, Tensor>> parts = List.of(new LinkedHashMap<>(), new LinkedHashMap<>(), new LinkedHashMap<>());
         StringJoiner index = new StringJoiner(", ", "{\"metadata\": {\"total_size\": 1}, \"weight_map\": {", "}}");
@@ -114,7 +114,7 @@ class CheckpointTest extends TinyModelFolder {
             assertArrayEquals(expected, encoder.embed("abc de"));
             assertEquals(mapped, encoder.mappedBytes());
         }
-        // one file counts first, as in transformers
+        // a single file takes precedence, as in transformers
         TinyModel.write(folder);
         Files.delete(folder.resolve("part-0"));
         assertArrayEquals(expected, embed("abc de"));

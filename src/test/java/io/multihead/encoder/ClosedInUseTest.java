@@ -18,7 +18,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Encoders of all kinds that are closed while others compute: each call returns, or ends with the encoder's own error. */
+/** Encoders of all kinds are closed while other threads compute. Each call returns, or ends with the error of a closed encoder. */
 class ClosedInUseTest {
     private static final int ROUNDS = 30;
     private static final int CALLERS = 3;
@@ -28,7 +28,7 @@ class ClosedInUseTest {
     @TempDir
     Path folder;
 
-    /** Makes an encoder. */
+    /** Loads an encoder. */
     private interface Loading<E extends AutoCloseable> {
         E load(Compute cpu) throws IOException;
     }

@@ -34,13 +34,13 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Dense modules after pooling, and vectors that are cut, on the tiny model. */
+/** Dense modules after pooling, and truncated vectors, with the tiny model. */
 @Tag("lanes")
 class DenseLayersTest extends TinyModelFolder {
     private static final int DIM = TinyModel.DIM;
     private static final TinyDense PLAIN = dense(1, "2_Dense", DIM, 10, true, DenseFunction.TANH, false);
 
-    /** The encoder's result in double before dense layers, which differ from test to test. */
+    /** Results of the encoder in double before dense layers. Tests have different dense layers and share these results. */
     private static final Map<String, double[]> POOLED = new ConcurrentHashMap<>();
 
     private List<String> texts;
@@ -67,7 +67,7 @@ class DenseLayersTest extends TinyModelFolder {
         }
     }
 
-    /** Wider and narrower ones, one after another, with and without a Normalize module. */
+    /** Wider and narrower layers follow each other, with and without a Normalize module. */
     @Test
     void severalLayersFollowEachOther() throws IOException {
         List<TinyDense> layers = List.of(
@@ -129,7 +129,7 @@ class DenseLayersTest extends TinyModelFolder {
         }
     }
 
-    /** Rounded to 16 bits, the weights are others, but the same whatever holds them. */
+    /** Weights in 16 bits give the same vectors as these rounded weights in f32. */
     @ParameterizedTest
     @EnumSource(
             value = DType.class,
@@ -149,7 +149,7 @@ class DenseLayersTest extends TinyModelFolder {
         assertArrayEquals(narrow, embed("abc"));
     }
 
-    /** As in the reference, a folder's Normalize module comes first, so that the rest of a vector is shorter than 1. */
+    /** The Normalize module of a folder precedes truncation, as in the reference, so that a truncated vector is shorter than 1. */
     @Test
     void vectorsAreCutAfterTheyAreNormalized() throws IOException {
         Path settings = folder.resolve("config_sentence_transformers.json");
@@ -163,7 +163,8 @@ class DenseLayersTest extends TinyModelFolder {
             double norm = norm(cut);
             assertTrue(norm < 0.95, "cut: " + norm);
             for (int i = 0; i < unit.length; i++) {
-                // either is rounded from the same doubles once, and the length of the rounded ones is off by as much
+                // both are rounded once from the same doubles, and the length of the rounded vector has an error of the
+                // same size
                 assertEquals(cut[i] / norm, unit[i], 3 * 0x1p-24);
             }
             assertArrayEquals(
@@ -180,7 +181,7 @@ class DenseLayersTest extends TinyModelFolder {
                                 .getMessage());
             }
         }
-        Files.writeString(settings, "{\"truncate_dim\": 22}"); // more than there are, as in the reference
+        Files.writeString(settings, "{\"truncate_dim\": 22}"); // no effect, as in the reference
         assertArrayEquals(whole, embed("abc de"));
     }
 
@@ -257,7 +258,7 @@ class DenseLayersTest extends TinyModelFolder {
         }
     }
 
-    /** A part of the module's configuration, its replacement, and the message. */
+    /** A part of the configuration of the module, its replacement, and the message. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',

@@ -26,7 +26,10 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Encoders of every kind with adapters: the same bits as from a folder with merged matrices, as stored and in a format. */
+/**
+ * Encoders of every kind with an adapter have the same bits as encoders from a folder with merged matrices, with weights as stored and with
+ * rounded weights.
+ */
 class EncoderAdapterTest {
     private static final Compute CPU = Compute.serial();
     private static final String WEIGHTS = "model.safetensors";
@@ -34,7 +37,7 @@ class EncoderAdapterTest {
     @TempDir
     private Path folder;
 
-    /** Loads a model, and computes some of its outputs. */
+    /** Loads a model and computes outputs. */
     private interface Outputs {
         float[] of(Path model, EncoderLoadOptions options) throws IOException;
     }
@@ -64,7 +67,7 @@ class EncoderAdapterTest {
         }
     }
 
-    /** Returns copies of a folder's weights. */
+    /** Returns copies of the weights of a folder. */
     private static Map<String, Tensor> weights(Path model) throws IOException {
         Map<String, Tensor> copies = new LinkedHashMap<>();
         try (Arena arena = Arena.ofConfined()) {
@@ -119,7 +122,7 @@ class EncoderAdapterTest {
                 "classifier");
     }
 
-    /** PEFT saves the classifier of an adapted cross-encoder whole, with its bias. */
+    /** PEFT saves the whole classifier of an adapted cross-encoder, including the bias. */
     @Test
     void modulesThatAreSavedWholeTakeThePlaceOfTheModels() throws IOException {
         Path base = new TinyReranker(1, 1).write(folder.resolve("base"));
@@ -151,7 +154,7 @@ class EncoderAdapterTest {
         refuses("modules_to_save", () -> LoraAdapter.load(Arena.ofAuto(), weights, adapter, null));
     }
 
-    /** In folders whose projection is stored separately from the encoder, it has an adapter, too. */
+    /** The projection has an adapter, even in folders that store it separately from the encoder. */
     @Test
     void tokenEncoders() throws IOException {
         TinyTokenModel model = new TinyTokenModel(1);
@@ -182,7 +185,10 @@ class EncoderAdapterTest {
                 "decoder");
     }
 
-    /** A file may have the table of words a second time, as the last layer: an adapter of that would part them. */
+    /**
+     * A file may contain the table of word embeddings a second time, as the last layer. An adapter of the last layer would make them
+     * differ.
+     */
     @Test
     void anAdapterOfATiedHeadIsRefused() throws IOException {
         TinyMasked model = new TinyMasked(1, true);

@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Lists of any kind, texts longer than a batch, and folders with parts that are missing, twice or in another order. */
+/** Lists of any kind, texts longer than a batch, and folders with missing or repeated parts or with parts in another order. */
 class EncoderEdgeTest extends TinyModelFolder {
     private SentenceEncoder encoder;
 
@@ -89,7 +89,7 @@ class EncoderEdgeTest extends TinyModelFolder {
             double[] expected = new ReferenceEncoder(weights).embed(ids, Pooling.MEAN, true);
             float[][] actual = longer.embed(List.of("a", text, "b"));
             for (int i = 0; i < expected.length; i++) {
-                // sums of 700 numbers in f32 twice a layer, of which the means are about 0.2
+                // each layer has two sums of 700 numbers in f32, whose means are about 0.2
                 assertEquals(expected[i], actual[1][i], 4 * 700 * 0x1p-24, "element " + i);
             }
             assertArrayEquals(longer.embed("b"), actual[2]);
@@ -97,7 +97,7 @@ class EncoderEdgeTest extends TinyModelFolder {
         }
     }
 
-    /** The buffers that longer texts of one view needed are reused by another one, for batches of at most the same length. */
+    /** A view reuses the buffers of a view with longer texts, but its batches are not longer. */
     @Test
     void batchesAreAsLongWhateverOtherViewsEmbedded() throws Exception {
         writeWithPositions(BertConfig.BATCH_TOKENS + 188);
@@ -105,11 +105,11 @@ class EncoderEdgeTest extends TinyModelFolder {
         try (SentenceEncoder longer = SentenceEncoder.load(Compute.serial(), folder)) {
             List<Integer> done = new ArrayList<>();
             longer.embed(texts, done::add);
-            // 87 texts of 8 tokens are 696 of 700
+            // 87 texts of 8 tokens are 696 of at most 700 tokens
             assertEquals(List.of(87, 174, 200), done);
             done.clear();
             longer.withMaxTokens(8).embed(texts, done::add);
-            // 64 of them are 512
+            // 64 texts of 8 tokens are 512 tokens
             assertEquals(List.of(64, 128, 192, 200), done);
         }
     }
@@ -193,7 +193,7 @@ class EncoderEdgeTest extends TinyModelFolder {
         }
     }
 
-    /** A view for documents does not apply to queries, even if the model has no prompt for them. */
+    /** The prompt of documents does not apply to queries, even if the model has no prompt for queries. */
     @Test
     void aPromptOfDocumentsIsNotThatOfQueries() throws Exception {
         Path prompts = folder.resolve("config_sentence_transformers.json");
@@ -205,7 +205,7 @@ class EncoderEdgeTest extends TinyModelFolder {
         }
     }
 
-    /** Texts of a batch that fails are lost, and no part of them may reach a later vector. */
+    /** Texts of a failed batch are lost, and no part of them may affect a later vector. */
     @Test
     void anIteratorThatFailedStaysFailed() {
         String tooLong = "abc de ".repeat(40);

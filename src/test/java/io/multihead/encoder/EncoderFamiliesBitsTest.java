@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The same hashes at 128, 256 and 512 bits, for families of encoders other than BERT; they change if any kernel sums in another order. */
+/** Encoder families other than BERT have the same hashes at 128, 256 and 512 bits. A hash changes if a kernel sums in another order. */
 @Tag("lanes")
 @Tag("bits")
 class EncoderFamiliesBitsTest {

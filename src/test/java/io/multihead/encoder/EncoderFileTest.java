@@ -38,7 +38,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** An encoder that was written to one file is the same when it is mapped, and other files are refused. */
+/** An encoder mapped from a packed file has the same results as the encoder that wrote the file, and other files are refused. */
 class EncoderFileTest {
     private static final List<String> TEXTS =
             List.of("", "abc de", "query: a b c d e f g h i j k l m n o p", "[MASK] z");
@@ -116,7 +116,7 @@ class EncoderFileTest {
         }
     }
 
-    /** The file stores all settings of the encoder. */
+    /** The file contains all settings of the encoder. */
     @Test
     void aMappedEncoderIsWrittenWithTheSameBytes() throws IOException {
         byte[] before = Files.readAllBytes(file);
@@ -153,7 +153,7 @@ class EncoderFileTest {
         assertTrue(Files.notExists(other));
     }
 
-    /** A call that runs while the weights are unmapped ends as one after that; a new mapping is not affected. */
+    /** A call that runs while the weights are unmapped has the same error as a later call. A new mapping is not affected. */
     @Test
     void closingEndsCallsThatRun() throws Exception {
         float[] expected;
@@ -175,7 +175,7 @@ class EncoderFileTest {
         }
     }
 
-    /** Found in review: a channel that wrote the mapped memory kept it from being closed. Large enough to be closed in the middle. */
+    /** A thread that writes mapped memory to a file must not prevent closing. The model is large enough to be closed during the write. */
     @Test
     void closingEndsWriting() throws Exception {
         MiniLm.load(Compute.serial()).write(file);
@@ -204,7 +204,7 @@ class EncoderFileTest {
                 .sum();
     }
 
-    /** The file is replaced, not changed: the old one stays mapped. */
+    /** The file is replaced instead of changed, so the old file remains mapped. */
     @Test
     void aMappedFileMayBeWrittenAgain() throws IOException {
         try (SentenceEncoder mapped = map()) {
@@ -241,7 +241,7 @@ class EncoderFileTest {
         assertRefused("format: pt; expected multihead sentence encoder 2");
     }
 
-    /** A key of the metadata, a part of its text, its replacement, and the message. */
+    /** A key in the metadata, a part of its value, the replacement, and the message. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
@@ -294,7 +294,7 @@ class EncoderFileTest {
         assertRefused("tokenizer.json: F32 [1]; expected bytes");
     }
 
-    /** Products read panels from cache lines. */
+    /** Panels must begin at cache lines, because products read whole lines. */
     @Test
     void panelsThatBeginBetweenCacheLinesAreRefused() throws IOException {
         String panels = "encoder.layer.0.attention.projections.panels";

@@ -32,9 +32,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Valid model folders, and the messages about models that this library does not implement. */
+/** Valid model folders, and messages about models that are not implemented. */
 class EncoderFolderTest extends TinyModelFolder {
-    /** A file, a part of it, its replacement, and the message. */
+    /** A file, a part of its contents, the replacement, and the message. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
@@ -79,7 +79,7 @@ class EncoderFolderTest extends TinyModelFolder {
         assertFails(message);
     }
 
-    /** Found by fuzzing: the message named modules.json too. */
+    /** The message must not name modules.json, which refers to the invalid file. */
     @Test
     void theFileThatIsWrongIsTheOneThatIsNamed() throws Exception {
         Path pooling = folder.resolve("1_Pooling/config.json");
@@ -96,7 +96,7 @@ class EncoderFolderTest extends TinyModelFolder {
         assertTrue(missing.getMessage().contains(file), missing.getMessage());
     }
 
-    /** A file of 1 MB can hold weights of these sizes, and the rows of one text would overflow an int. */
+    /** A file of 1 MB can contain weights of these sizes, but the number of elements for one text would overflow an int. */
     @Test
     void aBatchThatFitsNoArrayIsNamed() {
         IllegalArgumentException wrong = assertThrows(
@@ -146,7 +146,7 @@ class EncoderFolderTest extends TinyModelFolder {
                 "embeddings.position_ids",
                 Tensor.view(MemorySegment.ofArray(new byte[24]), DType.I8, Shape.of(1, 24))));
         Path file = folder.resolve("model.safetensors");
-        String bytes = Files.readString(file, StandardCharsets.ISO_8859_1); // a character for each byte
+        String bytes = Files.readString(file, StandardCharsets.ISO_8859_1); // one character per byte
         String other = bytes.replace("\"dtype\":\"I8\"", "\"dtype\":\"X8\"");
         assertNotEquals(bytes, other);
         Files.writeString(file, other, StandardCharsets.ISO_8859_1);
@@ -167,7 +167,10 @@ class EncoderFolderTest extends TinyModelFolder {
         }
     }
 
-    /** As sentence-transformers 5.4 writes them: modules in other packages, one pooling mode, and the length in the tokenizer's file. */
+    /**
+     * The folder has the form of sentence-transformers 5.4: other packages of modules, one pooling mode, and the maximum length in the
+     * tokenizer's file.
+     */
     @Test
     void foldersOfNewerVersionsAreRead() throws Exception {
         float[] expected = embed("abc de");
@@ -194,7 +197,7 @@ class EncoderFolderTest extends TinyModelFolder {
         }
     }
 
-    /** Without its own limit, a model has the limit of its tokenizer, as in sentence-transformers. */
+    /** If a model has no limit of tokens, the limit of its tokenizer applies, as in sentence-transformers. */
     @ParameterizedTest
     @CsvSource({"8, 8", "24, 24", "25, 24", "1000000000000000019884624838656, 24", "1e30, 24", "null, 24"})
     void theTokenizersLengthCounts(String length, int expected) throws Exception {
@@ -212,7 +215,7 @@ class EncoderFolderTest extends TinyModelFolder {
         }
     }
 
-    /** The name of older tokenizers counts where the newer one is absent, as in transformers. */
+    /** The older name of the limit counts if the newer one is absent, as in transformers. */
     @Test
     void theTokenizersLengthHasAnOlderName() throws Exception {
         Files.delete(folder.resolve("sentence_bert_config.json"));
@@ -226,7 +229,9 @@ class EncoderFolderTest extends TinyModelFolder {
         }
     }
 
-    /** Mean tokens are the default of sentence-transformers; whether they apply in addition to other choices depends on the version. */
+    /**
+     * Pooling by mean tokens is the default of sentence-transformers. Whether it is added to other pooling modes depends on the version.
+     */
     @Test
     void poolingWithoutMeanTokensHasThem() throws Exception {
         float[] expected = embed("abc de");
@@ -244,7 +249,7 @@ class EncoderFolderTest extends TinyModelFolder {
         assertFails("tokenizer_config.model_max_length: 2; expected an integer from 3 to 24");
     }
 
-    /** Rounded to bf16, the weights are a different model's, but the same in every form of storage. */
+    /** Weights stored in bf16 give the same vectors as these rounded weights in f32. */
     @Test
     void weightsMayBeNarrow() throws Exception {
         try (Arena arena = Arena.ofConfined()) {
@@ -261,7 +266,7 @@ class EncoderFolderTest extends TinyModelFolder {
         }
     }
 
-    /** Tables stay in the mapped file; everything else is packed once, its columns padded to a multiple of 32. */
+    /** Tables are read from the mapped file. All other weights are packed once, with columns padded to a multiple of 32. */
     @Test
     void memoryIsCounted() throws Exception {
         try (SentenceEncoder encoder = load()) {
@@ -284,7 +289,7 @@ class EncoderFolderTest extends TinyModelFolder {
         assertTrue(wrong.getMessage().startsWith(folder.toString()), wrong.getMessage());
     }
 
-    /** Folders of other kinds of models, which would give meaningless vectors. */
+    /** Folders of other kinds of models are refused, because their vectors would be meaningless. */
     @Test
     void aModelForAnotherTaskIsRefused() throws IOException {
         Path other = folder.resolve("other");
@@ -303,7 +308,7 @@ class EncoderFolderTest extends TinyModelFolder {
         assertTrue(actual.startsWith(other.resolve("config.json").toString()), actual);
     }
 
-    /** Without {@code modules.json} the reference warns, too. */
+    /** A missing {@code modules.json} causes a warning, as in the reference. */
     @Test
     void aFolderWithoutModulesIsTakenWithOneWarning() throws IOException {
         List<String> warnings = new ArrayList<>();

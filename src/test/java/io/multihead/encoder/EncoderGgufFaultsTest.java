@@ -19,12 +19,12 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** GGUF files of encoders with random changes of bytes: an encoder, or an error that names the file. */
+/** Loading a GGUF file of an encoder with random changes of bytes returns an encoder, or the error names the file. */
 class EncoderGgufFaultsTest {
     private static final int RUNS = 120;
     private static final List<String> TEXTS = List.of("", "abc de", "[MASK] \u00e9 \ud83d\ude00");
 
-    /** The memory of the small model, its tokenizer and its results; sizes in a file must not add to it. */
+    /** The limit of memory for the small model, its tokenizer and its results. Wrong sizes in a file must not exceed it. */
     private static final long MOST_BYTES = 64 << 20;
 
     @TempDir
@@ -77,7 +77,7 @@ class EncoderGgufFaultsTest {
                         message.startsWith(file + ": ") || message.startsWith(folder + ": ") || isOfText(message),
                         run + ": " + message);
             } catch (IOException noModel) {
-                assertTrue(wrong.length < 4, "the magic number is left as it was");
+                assertTrue(wrong.length < 4, "only a file without the magic number is not a model");
             }
             long bytes = threads.getCurrentThreadAllocatedBytes() - before;
             assertTrue(bytes < MOST_BYTES, run + ": " + bytes + " bytes");
@@ -85,7 +85,7 @@ class EncoderGgufFaultsTest {
         assertTrue(refused > RUNS / 4, refused + " files are refused");
     }
 
-    /** A vocabulary may have been changed so that a text's tokens have no rows, and weights to NaN. */
+    /** Returns whether a message is about a text. A changed vocabulary may have tokens without rows, and changed weights may be NaN. */
     private static boolean isOfText(String message) {
         return message.startsWith("vectors: ") || message.startsWith("texts") || message.startsWith("scores: ");
     }

@@ -31,7 +31,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Encoders from GGUF files: the same bits as from the same weights in a folder, and errors that name keys and tensors. */
+/** Encoders from GGUF files have the same bits as encoders from a folder with the same weights, and errors name keys and tensors. */
 class EncoderGgufTest {
     private static final List<String> TEXTS =
             List.of("", "a", "abc de fgh", "[MASK] q", "query: hello there you", "qwertyuiopa sdfgh jklzx cvbnmqwerty");
@@ -104,7 +104,7 @@ class EncoderGgufTest {
         requireSame(Pooling.CLS);
     }
 
-    /** Trained weights and a whole vocabulary. */
+    /** The file has trained weights and a whole vocabulary. */
     @Test
     void miniLmHasTheBitsOfItsOnnxFile() throws IOException {
         Map<String, Tensor> weights = new LinkedHashMap<>();
@@ -147,7 +147,7 @@ class EncoderGgufTest {
         }
     }
 
-    /** A file defines the pooling of tokens; vectors have length 1, and texts all positions. */
+    /** The file determines the pooling. Vectors have length 1, and texts may use all positions. */
     @ParameterizedTest
     @CsvSource({"1, MEAN", "2, CLS", "3, LAST"})
     void poolingIsThatOfTheFile(int type, Pooling pooling) throws IOException {
@@ -174,7 +174,7 @@ class EncoderGgufTest {
         requireSame(Pooling.MEAN);
     }
 
-    /** Weights stay as stored, and have these values in f32; or they are rounded to the requested format. */
+    /** Weights keep their stored values, which are widened to f32, or they are rounded to the requested format. */
     @ParameterizedTest
     @EnumSource(names = {"F16", "BF16"})
     void weightsOfSixteenBitsStay(DType dtype) throws IOException {
@@ -200,7 +200,7 @@ class EncoderGgufTest {
         }
     }
 
-    /** A cross-encoder's head: the pooler of BERT, and the layers of XLM-R, have the same names in the file. */
+    /** In a GGUF file, the head of a cross-encoder has the same names for the pooler of BERT and for the layers of XLM-R. */
     @Test
     void bertRanksWithTheBitsOfItsFolder() throws IOException {
         TinyReranker model = new TinyReranker(5, 1);
@@ -248,7 +248,7 @@ class EncoderGgufTest {
         }
     }
 
-    /** Packed files of encoders from GGUF, which contain a new tokenizer file. */
+    /** A packed file of an encoder from GGUF contains a newly written tokenizer file. */
     @Test
     void encodersOfGgufAreWrittenAndMapped() throws IOException {
         TinyGguf.bert(TinyModel.weights(1)).write(file);
@@ -301,8 +301,8 @@ class EncoderGgufTest {
         headless.set("pooling_type", 4).write(file);
         assertEquals(
                 file
-                        + ": tensor \"cls.weight\": not in the file; expected a cross-encoder's first layer; converters leave"
-                        + " that of BERT's own classifiers out",
+                        + ": tensor \"cls.weight\": not in the file; expected a cross-encoder's first layer; converters omit"
+                        + " this layer of BERT's classifiers",
                 rerankers());
         assertEquals(
                 file + ": a GGUF file; expected a folder, as GGUF has no head for masked words",

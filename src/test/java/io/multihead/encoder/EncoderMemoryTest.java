@@ -22,12 +22,12 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
-/** Memory and mapped files of encoders, in separate JVMs. */
+/** Tests memory and mapped files of encoders in separate JVMs. */
 @Execution(ExecutionMode.CONCURRENT)
 class EncoderMemoryTest {
     private static final String OK = "result: ok";
     private static final String BATCHES = "batches";
-    /** Without it threads keep a buffer of native memory for the next file that they read. */
+    /** The option prevents threads from keeping a buffer of native memory for the next file that they read. */
     private static final String NO_FILE_BUFFERS = "-Djdk.nio.maxCachedBufferSize=0";
 
     private static final Path MAPS = Path.of("/proc/self/maps");
@@ -36,8 +36,8 @@ class EncoderMemoryTest {
     Path folder;
 
     /**
-     * A closed encoder has unmapped its file and freed its packed matrices at once, though it is in use as an object. Where the system does
-     * not list mappings, packed matrices alone are checked.
+     * Closing an encoder immediately unmaps its file and frees its packed matrices, even if the object is reachable. Only packed matrices
+     * are checked if the system does not list mappings.
      */
     @Test
     void nothingIsLeftOfAnEncoder() throws IOException, InterruptedException {
@@ -47,12 +47,12 @@ class EncoderMemoryTest {
     }
 
     /**
-     * 16 texts of 256 tokens, and 100 of 2 to 32, with MiniLM in a JVM with its default heap and collector: the memory of a batch, for any
-     * number of texts, in addition to weights and tokenizer.
+     * Embeds 16 texts of 256 tokens, and 100 texts of 2 to 32 tokens, with MiniLM in a JVM with the default heap and collector. For any
+     * number of texts, the memory in addition to weights and tokenizer is the memory of one batch.
      *
-     * <p>The limit of 0.3 GB for a batch, in addition to the weights, is asserted for used memory, because resident memory varies: a JVM's
-     * first heap is a 64th of the machine's memory, the collector may use all of it before it collects, and the first batch leaves as much
-     * garbage as trials of vectors allocate until C2 has compiled the kernels.
+     * <p>The limit is checked for used memory, because resident memory varies. The initial heap of a JVM is a 64th of the machine's memory,
+     * the collector may fill it before it collects, and trials of vectors leave garbage during the first batch until C2 has compiled the
+     * kernels.
      */
     @Test
     void aBatchNeedsLittleMemory() throws IOException, InterruptedException {
@@ -81,23 +81,24 @@ class EncoderMemoryTest {
             List<String> ragged = IntStream.range(0, 100)
                     .mapToObj(i -> "the ".repeat(i * 37 % 31))
                     .toList();
-            require(encoder.tokenizer().count(even.getFirst()) == 254, "tokens of a text: another number");
+            require(encoder.tokenizer().count(even.getFirst()) == 254, "tokens of a text: not 254");
             long before = used();
             requireResultsAlone(encoder, even.subList(0, 2));
             long held = cpu.heldBytes();
             requireResultsAlone(encoder, even);
             require(
                     cpu.heldBytes() == held,
-                    "scratch: " + cpu.heldBytes() + " bytes; expected " + held + ", those of one batch");
+                    "scratch: " + cpu.heldBytes() + " bytes; expected " + held + ", as after one batch");
             requireResultsAlone(encoder, ragged);
             long more = used() - before;
-            // 4.7 MB of activations and 3.2 MB of scratch for 512 tokens, twice that where arrays fill whole regions
-            // of the heap, and classes; activations of all 4096 tokens, rows of 384, 384 and 1536 floats, are 38 MB
+            // a batch of 512 tokens has 4.7 MB of activations and 3.2 MB of scratch, twice that if arrays fill whole
+            // regions of the heap, and classes; activations of all 4096 tokens, rows of 384, 384 and 1536 floats, would
+            // be 38 MB
             require(more < 25_000_000, "a batch: " + more + " bytes; expected less than 25 MB");
         }
     }
 
-    /** Embeds until a call has allocated its vectors, and less than an object for each token. */
+    /** Embeds until a call allocates only its vectors, and less than an object per token. */
     private static void requireResultsAlone(SentenceEncoder encoder, List<String> texts) {
         long tokens = texts.stream().mapToLong(encoder.tokenizer()::count).sum();
         long results = texts.size() * (16 + 4L * encoder.dimension());
@@ -110,7 +111,7 @@ class EncoderMemoryTest {
                 "a call: " + allocated + " bytes allocated; expected " + results + " of results");
     }
 
-    /** Returns the bytes of objects that are alive and of native memory. */
+    /** Returns the bytes of reachable objects and of native memory. */
     private static long used() {
         System.gc();
         return ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed() + NativeMemory.allocated();
@@ -119,9 +120,9 @@ class EncoderMemoryTest {
     private static void openings(Path folder) throws Exception {
         Path model = TinyModel.write(folder.resolve("model"));
         Path file = model.resolveSibling("packed");
-        // a thread keeps native memory for two names of files
+        // a thread keeps native memory for the names of two files
         Files.move(Files.createFile(file), file.resolveSibling("other"));
-        // initialized, they keep 41 KB of native memory for trials
+        // these classes keep 41 KB of native memory for trials after they are initialized
         Class.forName(MacroKernel.class.getPackageName() + ".TileWarmUps");
         Class.forName(F32Panels.class.getName());
         Class.forName(BlockScales.class.getName());

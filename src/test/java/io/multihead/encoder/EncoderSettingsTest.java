@@ -19,9 +19,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Settings of a folder that change vectors: errors name unsupported settings, and a packed file keeps the model's prompts. */
+/** Settings of a folder that change vectors. Errors name unsupported settings, and a packed file keeps the prompts of the model. */
 class EncoderSettingsTest extends TinyModelFolder {
-    /** A file, its contents, and the message; without a {@code tokenizer.json}, transformers' messages count. */
+    /** A file, its contents, and the message. There is no {@code tokenizer.json}, so all settings of transformers count. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
@@ -85,7 +85,7 @@ class EncoderSettingsTest extends TinyModelFolder {
         }
     }
 
-    /** As sentence-transformers 5.4 writes it, and arguments that change no vector. */
+    /** The settings have the form of sentence-transformers 5.4, with arguments that do not change vectors. */
     @Test
     void theSettingsOfPlainTextsAreAccepted() throws IOException {
         float[] expected = embed("abc");
@@ -98,7 +98,7 @@ class EncoderSettingsTest extends TinyModelFolder {
         assertArrayEquals(expected, embed("abc"));
     }
 
-    /** Contents of {@code tokenizer_config.json} next to a {@code tokenizer.json}, with which transformers would change the tokenizer. */
+    /** Contents of {@code tokenizer_config.json} that make transformers change the tokenizer of {@code tokenizer.json}. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
@@ -119,7 +119,7 @@ class EncoderSettingsTest extends TinyModelFolder {
         assertDisagrees("tokenizer_config.json", contents, message);
     }
 
-    /** Other files next to a {@code tokenizer.json}, which version 4 of transformers reads too. */
+    /** Files that version 4 of transformers reads in addition to {@code tokenizer.json}. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
@@ -144,7 +144,9 @@ class EncoderSettingsTest extends TinyModelFolder {
         assertTrue(wrong.getMessage().contains(message), wrong.getMessage());
     }
 
-    /** Of models on the hub: all-MiniLM-L6-v2, one of version 5 of transformers, and a {@code tokenizer.json} with more tokens. */
+    /**
+     * Settings of published models: all-MiniLM-L6-v2, a model of version 5 of transformers, and a {@code tokenizer.json} with more tokens.
+     */
     @ParameterizedTest
     @ValueSource(
             strings = {
@@ -170,7 +172,7 @@ class EncoderSettingsTest extends TinyModelFolder {
         assertArrayEquals(expected, embed("abc"));
     }
 
-    /** As version 4 and 5 of transformers write them, tokens as texts and as objects. */
+    /** Settings have the form of versions 4 and 5 of transformers, with tokens as strings and as objects. */
     @Test
     void whatTransformersWritesForBertIsAccepted() throws IOException {
         float[] expected = embed("abc");
@@ -211,7 +213,7 @@ class EncoderSettingsTest extends TinyModelFolder {
         assertArrayEquals(expected, embed("abc"));
     }
 
-    /** Before, the prompt of the view that was written became the model's default prompt. */
+    /** The prompt of the written view must not become the default prompt of the model. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',

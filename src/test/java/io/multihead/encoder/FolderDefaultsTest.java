@@ -27,9 +27,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Every setting of a model's folder whose absence means a default in the reference: transformers 4.57.6 and 5.18.0, sentence-transformers
- * 6.0.1. If a file does not have the setting, or the file is missing, the result equals the result with the default; another value gives
- * another result, or an error that names the setting.
+ * Tests every setting of a model folder that has a default in the reference, transformers 4.57.6 and 5.18.0 and sentence-transformers
+ * 6.0.1. If the setting or its file is missing, the result equals the result with the default. Another value has another result, or the
+ * error names the setting.
  */
 class FolderDefaultsTest extends TinyModelFolder {
     private static final List<String> VOCABULARY = vocabulary();
@@ -43,7 +43,7 @@ class FolderDefaultsTest extends TinyModelFolder {
         return tokens;
     }
 
-    /** Of {@code config.json}, where no value but the default may be implemented: a member, its default, another value, and its message. */
+    /** Members of {@code config.json}: the name, the default, another value, and the message if other values are not implemented. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
@@ -81,7 +81,7 @@ class FolderDefaultsTest extends TinyModelFolder {
         }
     }
 
-    /** Of the other files. */
+    /** Settings of the other files are in a table with the same columns. */
     @ParameterizedTest
     @CsvFileSource(resources = "/encoder/defaults.csv", delimiter = '|', quoteCharacter = '`', numLinesToSkip = 1)
     void settingsOfAllFiles(String file, String member, String byDefault, String other, String message)
@@ -92,7 +92,7 @@ class FolderDefaultsTest extends TinyModelFolder {
         Path path = folder.resolve(file);
         Files.createDirectories(path.getParent());
         for (boolean json : new boolean[] {false, true}) {
-            if (json) { // a file with the opposite of all defaults
+            if (json) { // a tokenizer.json with the opposite of all defaults
                 WordPiece cased = WordPiece.ofVocabulary(VOCABULARY, new TextNormalization(true, false, false, false));
                 String described = new String(cased.toTokenizerJson(), StandardCharsets.UTF_8);
                 Files.writeString(
@@ -115,7 +115,7 @@ class FolderDefaultsTest extends TinyModelFolder {
         }
     }
 
-    /** Returns tokens, vectors, length and prompts, or an error. */
+    /** Returns tokens, vectors, the maximum length and prompts, or the error. */
     private String outcome() throws IOException {
         try (SentenceEncoder encoder = load()) {
             return Arrays.toString(encoder.tokenizer().encodeWithSpecialTokens(TEXT))
@@ -128,7 +128,7 @@ class FolderDefaultsTest extends TinyModelFolder {
         }
     }
 
-    /** Of a {@code tokenizer.json}: with the class of the model, its normalization and the special tokens that it adds are not the ones. */
+    /** With the tokenizer class of the model, transformers replaces the normalization and the special tokens of {@code tokenizer.json}. */
     @ParameterizedTest
     @ValueSource(
             strings = {
@@ -145,7 +145,7 @@ class FolderDefaultsTest extends TinyModelFolder {
                 new int[] {2, 5, 5, 9, 10, 12, 4, 13, 0, 3},
                 Tokenizers.loadEncoder(folder).encodeWithSpecialTokens(TEXT));
         for (String type : new String[] {"PreTrainedTokenizerFast", "TokenizersBackend"}) {
-            // unchanged, for any settings
+            // with these classes the tokenizer is not changed, for any settings
             Files.writeString(
                     folder.resolve("tokenizer_config.json"),
                     "{\"tokenizer_class\": \"" + type
@@ -163,7 +163,10 @@ class FolderDefaultsTest extends TinyModelFolder {
                 Tokenizers.loadEncoder(folder).encodeWithSpecialTokens(TEXT));
     }
 
-    /** Without {@code modules.json}, sentence-transformers reads neither lengths nor prompts of its own files. */
+    /**
+     * If {@code modules.json} is missing, the files of sentence-transformers with lengths and prompts are ignored, as in
+     * sentence-transformers.
+     */
     @Test
     void filesOfSentenceTransformersCountBesideModulesAlone() throws IOException {
         Files.writeString(
@@ -181,7 +184,7 @@ class FolderDefaultsTest extends TinyModelFolder {
         }
     }
 
-    /** The settings' file may have the name of another model; the first one with members counts. */
+    /** The file of settings may have the name of another model. The first of these files that has members counts. */
     @Test
     void theSettingsHaveHadOtherNames() throws IOException {
         Files.writeString(folder.resolve("sentence_roberta_config.json"), "{\"max_seq_length\": 9}");
@@ -198,7 +201,7 @@ class FolderDefaultsTest extends TinyModelFolder {
         }
     }
 
-    /** transformers adds {@code [MASK]} to a vocabulary without it; a model without a row for it fails where a text has it. */
+    /** transformers adds {@code [MASK]} to a vocabulary without it. If the model has no row for this token, a text with it is refused. */
     @Test
     void anAddedTokenMayHaveNoVector() throws IOException {
         Path file = folder.resolve("vocab.txt");

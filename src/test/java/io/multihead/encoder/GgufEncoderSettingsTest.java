@@ -17,17 +17,17 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Every setting of the table is obeyed, refused, or changes nothing, as the table says. */
+/** Every setting in the table is obeyed or refused, or has no effect, as the table states. */
 class GgufEncoderSettingsTest {
     private static final List<String> ARCHITECTURES = List.of("bert", "nomic-bert", "modern-bert");
-    /** Of a type that a setting may not have, or far away. */
+    /** Values of types that a setting may not have, and values far out of range. */
     private static final List<Object> VALUES =
             List.of("x", true, -1L, 0, 1, 1 << 24, 0.5, -1.5, 1e300, new long[] {1}, List.of("x"));
 
     @TempDir
     Path folder;
 
-    /** A line of the table for one architecture. */
+    /** A line in the table for one architecture. */
     private record Line(String architecture, String key, String outcome, Object value) {}
 
     static Stream<Line> lines() throws IOException {
@@ -63,7 +63,7 @@ class GgufEncoderSettingsTest {
         };
     }
 
-    /** Returns the results of a model, and its limits. */
+    /** Returns the results and the limits of a model as text. */
     private String run(TinyGguf gguf) throws IOException {
         Path file = gguf.write(folder.resolve("model.gguf"));
         try (SentenceEncoder encoder = SentenceEncoder.load(Compute.serial(), file)) {
@@ -88,7 +88,7 @@ class GgufEncoderSettingsTest {
         }
     }
 
-    /** Whatever value a key of the table has, the model is loaded, or refused by a message that names the file and a key or a tensor. */
+    /** For any value of a key in the table, the model is loaded, or the error names the file and a key or a tensor. */
     @ParameterizedTest
     @ValueSource(strings = {"bert", "nomic-bert", "modern-bert"})
     void valuesOfAnyTypeAreReadOrNamed(String architecture) throws IOException {

@@ -7,11 +7,12 @@ import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 
 /**
- * Encoders of random weights in the shapes of their families with narrower rows, as ONNX graphs that compute them operation by operation as
- * their authors' code does: for the oracle that writes the vectors and the test that compares. Needs only the JDK.
+ * Encoders with random weights and the structure of their families, but narrower rows. ONNX graphs compute them operation by operation,
+ * like the code of their authors. The program that writes the expected vectors and the test that compares them use this class, which needs
+ * only the JDK.
  */
 public final class GoldenEncoder {
-    /** Elements of a vector. */
+    /** The number of elements of a vector. */
     public static final int DIM = 128;
 
     static final int HEADS = 2;
@@ -19,7 +20,7 @@ public final class GoldenEncoder {
     static final int LABELS = 3;
     private static final int HEAD_DIM = DIM / HEADS;
 
-    /** Tokens of each text: fewer than a window, and more than a window on both sides. */
+    /** The number of tokens of each text, from less than a window to more than a window on both sides. */
     private static final int[] LENGTHS = {2, 40, 200};
 
     private final GoldenGraph graph;
@@ -38,14 +39,14 @@ public final class GoldenEncoder {
                 .toArray(long[][]::new);
     }
 
-    /** Returns the types of a text's tokens, where a family has them. */
+    /** Returns the token types of a text, for families that have token types. */
     public static long[] types(long[] ids) {
         return IntStream.range(0, ids.length)
                 .mapToLong(token -> token < ids.length / 2 ? 0 : 1)
                 .toArray();
     }
 
-    /** Returns the tokens of a text whose vectors are compared: the first, the last, and some between. */
+    /** Returns the indices of the tokens whose vectors are compared: the first, the last, and some between. */
     public static int[] tokens(long[] ids) {
         int step = Math.max(1, ids.length / 8);
         return IntStream.range(0, ids.length)
@@ -62,12 +63,15 @@ public final class GoldenEncoder {
         return inputs.length > 1;
     }
 
-    /** Returns the graph, whose outputs are {@code last_hidden_state} and perhaps logits of a head. */
+    /** Returns the graph. Its outputs are {@code last_hidden_state} and, if it has a head, logits. */
     public byte[] model() {
         return graph.model(inputs);
     }
 
-    /** ModernBERT of 22 layers, each third one global, with heads of 64 and windows of 128 as the models of the paper have. */
+    /**
+     * Returns a ModernBERT of 22 layers, of which every third one is global, with heads of 64 and windows of 128, as in the models of the
+     * paper.
+     */
     public static GoldenEncoder modernBert() {
         GoldenGraph graph = new GoldenGraph(22);
         int inner = 3 * DIM / 2;
@@ -100,7 +104,10 @@ public final class GoldenEncoder {
         return new GoldenEncoder(graph, "input_ids");
     }
 
-    /** Nomic's BERT of 12 layers, with heads of 64 and four times as many inner elements as the published models have. */
+    /**
+     * Returns a nomic BERT of 12 layers, with heads of 64 and four times as many inner elements as elements of a vector, as in the
+     * published models.
+     */
     public static GoldenEncoder nomicBert() {
         GoldenGraph graph = new GoldenGraph(12);
         int inner = 4 * DIM;
@@ -129,7 +136,10 @@ public final class GoldenEncoder {
         return graph.norm(name, x, DIM, 1e-5f, false);
     }
 
-    /** The number that is added to scores: 0 if positions differ by {@code reach} at most, else a number that removes the key. */
+    /**
+     * Returns the name of the numbers that are added to scores: 0 if positions differ by at most {@code reach}, else a number that removes
+     * the key.
+     */
     private static String window(GoldenGraph graph, String positions, int reach) {
         String distance = graph.apply(
                 "Abs",

@@ -24,12 +24,12 @@ import java.util.Map;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-/** Encoders with random weights in the shapes of their families: vectors and logits equal ONNX Runtime's ({@code src/it/golden}). */
+/** Vectors and logits of encoders with random weights equal those that ONNX Runtime computed ({@code src/it/golden}). */
 class GoldenEncoderTest {
     /**
-     * In each of 22 layers, sums of 128 and 192 products are rounded in another order, and both sides round: elements of up to 4 differ by
-     * 4 x 22 x 2 x 192 x 2^-24 = 2e-3 if all roundings have one direction; of any they add up as the root of their number, which gives 2e-5.
-     * A reach that is wrong by one, or a base by a twentieth, moves elements by 0.1 or more.
+     * In each of 22 layers, both sides round sums of 128 and 192 products in different orders. Elements of up to 4 would differ by 4 x 22 x
+     * 2 x 192 x 2^-24 = 2e-3 if all roundings had the same sign. With random signs they add up as the square root of their number, which
+     * gives 2e-5. A reach with an error of one, or a base with an error of a twentieth, changes elements by 0.1 or more.
      */
     private static final double TOLERANCE = 2e-5;
 
@@ -76,7 +76,7 @@ class GoldenEncoderTest {
         return batch;
     }
 
-    /** Returns the largest difference between elements of vectors and of ONNX Runtime's vectors; all texts are one batch. */
+    /** Returns the largest difference between elements of vectors and of ONNX Runtime's vectors. All texts are in one batch. */
     private static double worst(EncoderModel model, GoldenEncoder encoder, Tensor expected) {
         TokenBatch batch = batch(encoder);
         Buffers buffers = model.transformer.buffers(512);
@@ -121,7 +121,7 @@ class GoldenEncoderTest {
         }
     }
 
-    /** Its norms after parts keep elements small, in 12 layers: less than ModernBERT's. */
+    /** Errors are smaller than with ModernBERT, because there are only 12 layers, and norms after each sublayer keep elements small. */
     @Test
     void vectorsOfNomicBertAreThoseOfTheReference() {
         GoldenEncoder encoder = GoldenEncoder.nomicBert();
@@ -135,7 +135,7 @@ class GoldenEncoderTest {
         }
     }
 
-    /** By the first token's state, and by the mean of all. */
+    /** The head pools by the state of the first token, or by the mean of all states. */
     @Test
     void logitsOfModernBertAreThoseOfTheReference() {
         GoldenEncoder encoder = GoldenEncoder.modernBert();
@@ -147,7 +147,7 @@ class GoldenEncoderTest {
             double[] logits = logits(model, encoder);
             for (int text = 0; text < logits.length / GoldenEncoder.LABELS; text++) {
                 for (int label = 0; label < GoldenEncoder.LABELS; label++) {
-                    // sums of 128 of the head's numbers, which have errors of either sign
+                    // sums of 128 products in the head have errors of both signs
                     assertEquals(
                             expected.get(2L * text + pooling, label),
                             logits[text * GoldenEncoder.LABELS + label],

@@ -7,9 +7,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 
-/** An ONNX graph that grows operation by operation, and the random weights that it reads. Needs nothing but the JDK. */
+/** An ONNX graph to which operations are added, and the random weights that it reads. The class needs only the JDK. */
 final class GoldenGraph {
-    /** Of the operators; {@code LayerNormalization} is one of them. */
+    /** The version of the operator set, which includes {@code LayerNormalization}. */
     private static final int OPSET = 17;
 
     private static final int IR = 8;
@@ -19,7 +19,7 @@ final class GoldenGraph {
     private final Map<String, Weight> weights = new LinkedHashMap<>();
     private int results;
 
-    /** A weight by the name that it has in a checkpoint. */
+    /** The values and the shape of a weight. */
     @SuppressWarnings("ArrayRecordComponent")
     record Weight(float[] values, int... dims) {}
 
@@ -42,7 +42,7 @@ final class GoldenGraph {
         return name;
     }
 
-    /** Adds constants that are no weights. */
+    /** Adds constants that are not weights. */
     String floats(float... values) {
         String name = "floats" + results++;
         graph.message(5, OnnxMessage.tensor(name, values, values.length));
@@ -84,7 +84,7 @@ final class GoldenGraph {
         return apply("Transpose", List.of(OnnxMessage.integers("perm", axes)), x);
     }
 
-    /** The one slice of an axis at an index, without the axis. */
+    /** Selects an index of an axis and removes the axis. */
     String select(String x, int axis, long index) {
         return apply(
                 "Squeeze", apply("Gather", List.of(OnnxMessage.integer("axis", axis)), x, longs(index)), longs(axis));
@@ -98,20 +98,20 @@ final class GoldenGraph {
         return apply("Concat", List.of(OnnxMessage.integer("axis", axis)), parts);
     }
 
-    /** A product with a weight {@code [outputs, inputs]} as PyTorch has it, without a bias. */
+    /** Multiplies by a weight {@code [outputs, inputs]} in PyTorch's layout, without a bias. */
     String linear(String name, String x, int outputs, int inputs, double gain) {
         String weight = weight(name + ".weight", 0, gain / Math.sqrt(inputs), outputs, inputs);
         return apply("MatMul", x, permute(weight, 1, 0));
     }
 
-    /** A layer normalization; the bias is 0 if there is none. */
+    /** Adds a layer normalization, whose bias is 0 if {@code hasBias} is false. */
     String norm(String name, String x, int dim, float epsilon, boolean hasBias) {
         String weight = weight(name + ".weight", 1, 0.2, dim);
         String bias = hasBias ? weight(name + ".bias", 0, 0.2, dim) : floats(new float[dim]);
         return apply("LayerNormalization", List.of(OnnxMessage.real("epsilon", epsilon)), x, weight, bias);
     }
 
-    /** The erf form of GELU. */
+    /** Adds the erf form of GELU. */
     String gelu(String x) {
         String erf = apply("Erf", multiply(x, floats((float) Math.sqrt(0.5))));
         return multiply(multiply(x, floats(0.5f)), add(erf, floats(1)));
@@ -121,7 +121,7 @@ final class GoldenGraph {
         return multiply(x, apply("Sigmoid", x));
     }
 
-    /** Positions of the tokens of {@code input_ids}, {@code [tokens]}, as f32. */
+    /** Adds the positions of the tokens of {@code input_ids}, {@code [tokens]}, as f32. */
     String positions() {
         String count = apply("Gather", apply("Shape", "input_ids"), longs(1));
         String scalar = apply("Squeeze", count);
@@ -129,7 +129,7 @@ final class GoldenGraph {
         return apply("Cast", List.of(OnnxMessage.integer("to", 1)), range);
     }
 
-    /** Cosines and sines {@code [tokens, headDim]} of a rotation in pairs of the halves of a head. */
+    /** Adds cosines and sines {@code [tokens, headDim]} of a rotation that pairs the halves of a head. */
     List<String> angles(String positions, int headDim, double theta) {
         float[] frequencies = new float[headDim / 2];
         for (int i = 0; i < frequencies.length; i++) {
@@ -140,7 +140,7 @@ final class GoldenGraph {
         return List.of(apply("Cos", both), apply("Sin", both));
     }
 
-    /** Self-attention of {@code [1, tokens, dim]} up to the output projection, whose query, key and value are one product. */
+    /** Adds self-attention of {@code [1, tokens, dim]} up to the output projection. Query, key and value are in one product. */
     String attention(String projected, int heads, int headDim, List<String> angles, String mask) {
         String all = permute(reshape(projected, 1, -1, 3, heads, headDim), 2, 0, 3, 1, 4);
         String query = rotate(select(all, 0, 0), headDim, angles);

@@ -6,14 +6,14 @@ import java.util.List;
 import java.util.SplittableRandom;
 
 /**
- * A cross-encoder's head of random weights for MiniLM, for the oracle that writes its outputs and the test that compares. Needs nothing but the
- * JDK.
+ * A cross-encoder's head with random weights for MiniLM. The program that writes the expected outputs and the test that compares them use
+ * this class, which needs only the JDK.
  */
 public final class GoldenHead {
-    /** Tokens of a pair. */
+    /** The largest number of tokens of a pair. */
     public static final int MOST_TOKENS = 512;
 
-    /** The golden texts that are a query, and the passages of each. */
+    /** The indices of the golden texts that are queries. */
     public static final int[] QUERIES = {4, 19};
 
     private static final int[] EVERY_SECOND = {1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 20, 21, 23, 25, 27};
@@ -29,8 +29,8 @@ public final class GoldenHead {
     }
 
     /**
-     * Returns the bytes that, after MiniLM's ONNX file, make it a model with a head: a second graph, which the format's readers merge into
-     * the first. Its output is the first token's state through a linear layer, tanh, and a linear layer of one label.
+     * Returns the bytes of a second graph, which adds the head if they are appended to MiniLM's ONNX file, because readers of the format
+     * merge both graphs. Its output is the state of the first token after a linear layer, tanh, and a linear layer of one label.
      */
     public static byte[] graph() {
         SplittableRandom random = new SplittableRandom(43);
@@ -42,7 +42,7 @@ public final class GoldenHead {
                 .message(1, gemm("pooler.dense", "first", "pooled"))
                 .message(1, OnnxMessage.node("/pooler/activation/Tanh", "Tanh", "tanh", List.of("pooled")))
                 .message(1, gemm("classifier", "tanh", "logits"));
-        // an int64 without axes
+        // the index is an int64 scalar
         graph.message(5, new OnnxMessage().number(2, 7).text(8, "zero").raw(9, new byte[8]));
         graph.message(5, tensor(random, "pooler.dense.weight", 1 / Math.sqrt(DIM), DIM, DIM));
         graph.message(5, tensor(random, "pooler.dense.bias", 0.1, DIM));

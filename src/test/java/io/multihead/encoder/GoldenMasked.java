@@ -8,8 +8,8 @@ import java.util.Map;
 import java.util.SplittableRandom;
 
 /**
- * A masked language model's head of random weights for MiniLM, whose decoder is the table of words, for the oracle that writes the weights of words
- * and the test that compares. Needs nothing but the JDK.
+ * The head of a masked language model with random weights for MiniLM, whose decoder is the table of word embeddings. The program that
+ * writes the expected weights of words and the test that compares them use this class, which needs only the JDK.
  */
 public final class GoldenMasked {
     /** The golden texts that have vectors. */
@@ -17,7 +17,7 @@ public final class GoldenMasked {
 
     static final int DIM = 384;
     private static final int WORDS = 30522;
-    /** Most words have no weight. */
+    /** The bias, with which most words have no weight. */
     private static final float BIAS = -3;
 
     private static final String TABLE = "embeddings.word_embeddings.weight";
@@ -25,7 +25,7 @@ public final class GoldenMasked {
 
     private GoldenMasked() {}
 
-    /** Returns the head's weights by the names of transformers, within the head. */
+    /** Returns the weights of the head by their names in transformers, without the prefix of the head. */
     static Map<String, float[]> head() {
         SplittableRandom random = new SplittableRandom(47);
         Map<String, float[]> head = new LinkedHashMap<>();
@@ -45,7 +45,10 @@ public final class GoldenMasked {
         return values;
     }
 
-    /** Returns the bytes that, after MiniLM's ONNX file, make it a sparse encoder; its output is {@code weights}, {@code [1, words]}. */
+    /**
+     * Returns the bytes that make MiniLM's ONNX file a sparse encoder if they are appended to it. The output is {@code weights},
+     * {@code [1, words]}.
+     */
     public static byte[] graph() {
         OnnxMessage graph = new OnnxMessage();
         head().forEach((name, values) -> graph.message(5, constant(name, values)));
@@ -93,7 +96,7 @@ public final class GoldenMasked {
         graph.message(1, node);
     }
 
-    /** A tensor of one axis, a square matrix, or a number without axes. */
+    /** Returns a tensor of one axis, a square matrix, or a scalar. */
     private static OnnxMessage constant(String name, float... values) {
         int[] dims = values.length == DIM * DIM
                 ? new int[] {DIM, DIM}

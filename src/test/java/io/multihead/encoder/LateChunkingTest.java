@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Vectors of parts, compared with separately computed means of the states of the encoder's transformer. */
+/** Vectors of chunks are compared with separately computed means of the states of the encoder's transformer. */
 @Tag("lanes")
 class LateChunkingTest {
     private static final List<String> CHUNKS = List.of("ab cd", " x y z", " q", ". abc");
@@ -23,7 +23,7 @@ class LateChunkingTest {
     @TempDir
     private Path folder;
 
-    /** Returns the states of a text's tokens, [CLS] and [SEP] included. */
+    /** Returns the states of the tokens of a text, including [CLS] and [SEP]. */
     private static float[][] states(Compute cpu, SentenceEncoder encoder, String text) {
         int[] ids = encoder.tokenizer().encodeWithSpecialTokens(text);
         TokenBatch batch = TokenBatch.of(ids.length);
@@ -82,7 +82,7 @@ class LateChunkingTest {
             float[][] before = LateChunking.embed(encoder, List.of("ab", " cd"));
             assertArrayEquals(before[0], behind[0]);
             assertArrayEquals(before[1], behind[1]);
-            // a word of two tokens over the border
+            // a word of two tokens crosses the border
             float[][] within = LateChunking.embed(encoder, List.of("a", "b cd"));
             assertEquals(2, within.length);
             assertEquals(0, LateChunking.embed(encoder, List.of()).length);

@@ -13,11 +13,11 @@ import java.nio.file.Path;
 import java.util.Objects;
 import java.util.jar.JarFile;
 
-/** The trained model of the test class path. */
+/** The trained model all-MiniLM-L6-v2 on the class path of the tests. */
 public final class MiniLm {
     private MiniLm() {}
 
-    /** Loads it. */
+    /** Loads the model. */
     public static SentenceEncoder load(Compute cpu) {
         try (InputStream model = Models.open(Models.MINILM);
                 InputStream tokenizer = Models.open(Models.MINILM_TOKENIZER)) {
@@ -27,14 +27,14 @@ public final class MiniLm {
         }
     }
 
-    /** Returns the library that has it, for JVMs without that on their class path. */
+    /** Returns the jar that contains the model, for JVMs that do not have the jar on their class path. */
     static Path library() throws IOException {
         URL model = Objects.requireNonNull(MiniLm.class.getResource(Models.MINILM));
         return Path.of(URI.create(
                 ((JarURLConnection) model.openConnection()).getJarFileURL().toString()));
     }
 
-    /** Loads it from that library. */
+    /** Loads the model from this jar. */
     static SentenceEncoder load(Compute cpu, Path library) throws IOException {
         try (JarFile jar = new JarFile(library.toFile());
                 InputStream model = open(jar, Models.MINILM);

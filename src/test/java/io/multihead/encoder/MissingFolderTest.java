@@ -18,15 +18,15 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * An error for a path without a model's folder names the given path, its absolute path and the expected files; the same holds for a file
- * of a folder that is missing, different or truncated.
+ * If a path is not a model folder, the error names the given path, its absolute path and the expected files. If a file in a folder is
+ * missing, truncated or of another kind, the error names the file.
  */
 class MissingFolderTest {
     private static final String EXPECTED =
             "; expected a model's folder, with config.json or modules.json, model.safetensors, and"
                     + " tokenizer.json or vocab.txt";
 
-    /** Files without which a folder is a model too, or another one. */
+    /** Optional files: without one of them the folder is the same model or another one. */
     private static final Set<String> OPTIONAL =
             Set.of("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json");
 
@@ -124,10 +124,7 @@ class MissingFolderTest {
         assertTrue(message.endsWith(", ..." + expected) && message.split("part").length <= 11, message);
     }
 
-    /**
-     * A folder without one of its files is another model, or an error names the file, the files next to it and the command that downloads
-     * all.
-     */
+    /** If a required file is missing, the error names the file, the files next to it, and the command that downloads all files. */
     @ParameterizedTest
     @EnumSource(Kind.class)
     void eachFileThatIsMissingIsNamed(Kind kind) throws Exception {
@@ -150,7 +147,7 @@ class MissingFolderTest {
         void of(Path file) throws Exception;
     }
 
-    /** Changes one file of a model after the other, each of which is restored, and loads the model at the end. */
+    /** Changes one file of a model after the other, restores each of them, and loads the model at the end. */
     private static void withEach(Kind kind, Path model, Change change) throws Exception {
         for (Path file : ModelFolder.files(model)) {
             byte[] bytes = Files.readAllBytes(file);
@@ -160,7 +157,7 @@ class MissingFolderTest {
         kind.load(model).close();
     }
 
-    /** Strangers clone a model without Git LFS, or save the page that shows a file. */
+    /** Users may clone a model without Git LFS, or save the web page of a file. */
     @ParameterizedTest
     @EnumSource(Kind.class)
     void eachFileThatIsNoneOfAModelIsNamed(Kind kind) throws Exception {

@@ -19,7 +19,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Folders of model2vec. */
+/** Loading of model2vec folders. */
 class Model2VecTest {
     private static final Tensor ROWS = TinyStatic.rows(1, TinyStatic.ROWS);
 
@@ -38,7 +38,7 @@ class Model2VecTest {
         StaticEncoderTest.assertMean(rows, ids, normalized, actual);
     }
 
-    /** Shared rows and factors, as sentence-transformers folds them into one row per token. */
+    /** Tokens may share rows and have factors, from which sentence-transformers computes one row per token. */
     @Test
     void model2VecFoldersAreRead() throws IOException {
         TinyStatic.writeModel2Vec(folder, Map.of("embeddings", Raw.of(ROWS)));
@@ -66,7 +66,7 @@ class Model2VecTest {
         requireFolded(Map.of("embeddings", Raw.of(ROWS), "weights", Raw.doubles(factors)), ROWS, null, factors);
     }
 
-    /** {@code StaticModel.tokenize} removes unknown tokens before it truncates; sentence-transformers' own module counts them. */
+    /** {@code StaticModel.tokenize} removes unknown tokens before truncation, but the module of sentence-transformers counts them. */
     @Test
     void unknownTokensOfModel2VecDoNotCount() throws IOException {
         String text = "\u4e2d abc \u6587 de";
@@ -100,13 +100,16 @@ class Model2VecTest {
         tokenizer.append(text, tokens);
         int first = TinyStatic.ids("abc").length;
         assertEquals(first + known.length, tokens.size());
-        assertEquals(2, tokens.start(first), "where the text's first known token is");
+        assertEquals(2, tokens.start(first), "the start of the first known token");
         assertEquals(text.length(), tokens.end(tokens.size() - 1));
         assertArrayEquals(new float[TinyStatic.DIM], encoder.embed("\u4e2d\u6587"));
         assertArrayEquals(encoder.embed(text), encoder.embedTokens(List.of(TinyStatic.ids(text)))[0]);
     }
 
-    /** model2vec takes the mean of the integers, without the scale that is in no file; of one sign in a column, negative in the first. */
+    /**
+     * model2vec takes the mean of the integers, because files do not contain their scale. Here the first column is negative, and the others
+     * are not negative.
+     */
     @Test
     void rowsInInt8AreTheirIntegers() throws IOException {
         byte[] bytes = new byte[TinyStatic.ROWS * TinyStatic.DIM];
@@ -142,7 +145,7 @@ class Model2VecTest {
         requireFolded(Map.of("embeddings", int8, "weights", Raw.doubles(factors)), rows, null, factors);
     }
 
-    /** Rows in f64 that f32 does not hold have factors that bring them back: products come before the rounding. */
+    /** Rows in f64 exceed the range of f32, but their products with the factors do not. Products are computed before rounding to f32. */
     @Test
     void factorsAreAppliedBeforeRowsAreRounded() throws IOException {
         double[] values = new double[TinyStatic.ROWS * TinyStatic.DIM];

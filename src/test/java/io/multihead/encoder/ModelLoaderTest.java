@@ -28,7 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A model and its tokenizer are read by one thread or by two, and an error in either is an error of the call. */
+/** One thread or two threads read a model and its tokenizer, and an error in either of them is an error of the call. */
 class ModelLoaderTest {
     private static final BertConfig CONFIG = new BertConfig(6, 1, 2, 5, 60, 4, 1, 0);
 
@@ -56,7 +56,7 @@ class ModelLoaderTest {
         }
     }
 
-    /** Then it is the calling thread that computes meanwhile. */
+    /** If the tokenizer takes longer than the model, the call waits for it. */
     @Test
     void theTokenizerMayTakeLonger() throws IOException {
         TinyModel.write(folder);

@@ -28,9 +28,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** ModernBERT: two rotations, windows in some layers, a gate, norms before parts, and a tokenizer of bytes. */
+/** ModernBERT has two rotations, windows in some layers, a gate, norms before sublayers, and a byte-level tokenizer. */
 class ModernBertTest {
-    /** As of {@link SentenceEncoderTest}, with twice the layers, each of which has twice the products in a sum. */
+    /** The tolerance of {@link SentenceEncoderTest}, for twice as many layers and twice as many products in a sum. */
     static final double TOLERANCE = 4 * SentenceEncoderTest.TOLERANCE;
 
     private static final List<String> TEXTS = List.of(
@@ -80,7 +80,7 @@ class ModernBertTest {
         return mean;
     }
 
-    /** A text alone, in batches of any size, on any threads, and by its ids. */
+    /** A text has the same bits alone, in batches of any size, on any number of threads, and given as ids. */
     @Test
     void bitsAreTheSameInAnyBatch() throws IOException {
         TinyModernBert.write(folder, TinyModernBert.CONFIG, TinyModernBert.weights(1, false));
@@ -105,7 +105,7 @@ class ModernBertTest {
         }
     }
 
-    /** The encoder may be a part of a masked language model, whose head vectors do not use. */
+    /** The encoder may be a part of a masked language model. Vectors do not use the head. */
     @Test
     void anEncoderIsFoundInALargerModel() throws IOException {
         Map<String, Tensor> weights = TinyModernBert.weights(1, false);
@@ -169,7 +169,7 @@ class ModernBertTest {
         assertFails(message);
     }
 
-    /** Without members, the defaults of ModernBERT base. */
+    /** Omitted members have the defaults of ModernBERT base. */
     @Test
     void whatAFileDoesNotSayIsTheDefault() {
         ModernBertConfig base = ModernBertConfig.of(new JsonObject("config", Map.of()));
@@ -201,7 +201,8 @@ class ModernBertTest {
     }
 
     /**
-     * The mean of states or the first one passes a layer, GELU, a normalization and the last layer; token types do not distinguish texts.
+     * The head applies a layer, GELU, a normalization and the last layer to the mean of states or to the first state. Token types do not
+     * distinguish texts.
      */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
@@ -222,9 +223,8 @@ class ModernBertTest {
                 for (int i = 0; i < passages.size(); i++) {
                     double[] expected = reference.logits(!newer, pair("ab c", passages.get(i), reranker));
                     for (int label = 0; label < labels; label++) {
-                        // an error E of a state is 30 x 0.4 E after the layer; the normalization divides by a deviation
-                        // of 2, and the last
-                        // layer multiplies the result by 30 x 0.4
+                        // an error E of a state is 30 x 0.4 E after the layer; the normalization divides it by a
+                        // deviation of 2, and the last layer multiplies the result by 30 x 0.4
                         assertEquals(expected[label], actual[i][label], 80 * TOLERANCE, "pair " + i);
                     }
                 }
@@ -244,7 +244,7 @@ class ModernBertTest {
         return ids;
     }
 
-    /** A pair alone, and in a batch on threads. */
+    /** A pair has the same bits alone and in a batch on several threads. */
     @Test
     void scoresHaveTheSameBitsInAnyBatch() throws IOException {
         TinyModernBert.writeReranker(
@@ -260,7 +260,7 @@ class ModernBertTest {
         }
     }
 
-    /** Its tokenizer is not WordPiece, but the bytes of its file. */
+    /** The tokenizer is not WordPiece, so the packed file contains the bytes of its file. */
     @Test
     void aPackedFileHasTheTokenizersFile() throws IOException {
         TinyModernBert.write(folder, TinyModernBert.CONFIG, TinyModernBert.weights(1, false));

@@ -9,7 +9,7 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** Nearest vectors; {@link SentenceEncoderGoldenTest} checks neighbors among MiniLM's vectors. */
+/** Searches nearest vectors. {@link SentenceEncoderGoldenTest} checks neighbors among MiniLM's vectors. */
 class NeighborTest {
     private static final float[][] VECTORS = {{1, 0}, {0, 2}, {-3, 0}, {1, 1}, {0, 0}, {5, 5}};
 
@@ -26,7 +26,7 @@ class NeighborTest {
         assertEquals(List.of(), Neighbor.nearest(new float[0], new float[0][], 3));
     }
 
-    /** Compared with a stable sort of all of them, with many ties. */
+    /** The nearest vectors are the first ones of a stable sort of all vectors, which have many ties. */
     @Test
     void theBestAreThoseOfASort() {
         Random random = new Random(2);
@@ -51,7 +51,7 @@ class NeighborTest {
         }
     }
 
-    /** Of 1000 random vectors, 314 had a cosine with themselves of more than 1. */
+    /** The rounded cosine of a vector with itself exceeds 1 for 314 of 1000 random vectors, unless it is clamped. */
     @Test
     void noSimilarityIsBeyondOneOrBeforeOthersWithoutOne() {
         Random random = new Random(1);

@@ -20,9 +20,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Nomic's BERT: a rotation, a gate, norms after parts, and BERT's tokenizer. */
+/** Nomic BERT has a rotation, a gate, norms after sublayers, and BERT's tokenizer. */
 class NomicBertTest {
-    /** As of {@link SentenceEncoderTest}, with sums of 256 products where that has 37. */
+    /** The tolerance of {@link SentenceEncoderTest}, for sums of 256 products instead of 37. */
     private static final double TOLERANCE = 4 * SentenceEncoderTest.TOLERANCE;
 
     private static final List<String> TEXTS =
@@ -51,7 +51,7 @@ class NomicBertTest {
         }
     }
 
-    /** A text alone, in a batch on threads, and from a packed file. */
+    /** A text has the same bits alone, in a batch on several threads, and with a packed file. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void bitsAreTheSameInAnyBatch(boolean biases) throws IOException {
@@ -84,7 +84,7 @@ class NomicBertTest {
                 System.arraycopy(second, 1, ids, first.length, second.length - 1);
                 int[] types = new int[ids.length];
                 Arrays.fill(types, first.length, ids.length, 1);
-                // an error E of the state is 24 x 0.4 E after a layer, and 24 x 0.4 times that in the sum
+                // an error E of the state is 24 x 0.4 E after a layer, and 24 x 0.4 times larger in the sum
                 assertEquals(model.logit(ids, types), actual[i], 92 * TOLERANCE, passages.get(i));
             }
             assertTrue(Math.abs(actual[2] - actual[3]) > 0.05, Arrays.toString(actual));

@@ -20,7 +20,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Weights that are no finite numbers: a text that meets them is an error that names it, and other texts of its batch keep their bits. */
+/** Some weights are not finite numbers. The error names the text that uses them, and other texts of the batch keep their bits. */
 class NonFiniteTest {
     private static final List<String> TEXTS = List.of("ab", "c", "a q b", "de");
 
@@ -88,7 +88,7 @@ class NonFiniteTest {
         }
     }
 
-    /** Gives the word {@code q} a row that no model has. */
+    /** Gives the word {@code q} an embedding that is not finite. */
     private static void poison(Map<String, Tensor> weights, String prefix, float value) {
         String name = prefix + "embeddings.word_embeddings.weight";
         float[] table = weights.get(name).toArray();

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Packed files of rerankers, encoders of tokens and sparse encoders: the same bits and settings as the models that wrote them. */
+/** Packed files of rerankers, token encoders and sparse encoders have the same bits and settings as the models that wrote them. */
 class PackedEncodersTest {
     private static final Compute CPU = Compute.serial();
     private static final List<String> TEXTS = List.of("abc de", "", "z ab c fgh", "a b c d e f g h a b c d e f g h");
@@ -122,7 +122,7 @@ class PackedEncodersTest {
                         .getMessage());
     }
 
-    /** Whatever byte of a header is another, or wherever a file ends, it is mapped or refused by an error that names it. */
+    /** Requires that a file with a changed byte in the header, or a truncated file, is mapped, or that the error names the file. */
     private void assertDamagedIsRefused(Mapping mapping) throws IOException {
         byte[] whole = Files.readAllBytes(packed());
         int header = (whole[0] & 0xff) + ((whole[1] & 0xff) << 8);

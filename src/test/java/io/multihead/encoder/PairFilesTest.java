@@ -15,7 +15,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A tokenizer's files define how two texts become one sequence: its separators, and the type of the second text's tokens. */
+/** The files of a tokenizer define how two texts become one sequence: the separators, and the type of the tokens of the second text. */
 class PairFilesTest {
     private static final TinyReranker MODEL = new TinyReranker(1, 1);
     private static final String TYPED =
@@ -36,7 +36,7 @@ class PairFilesTest {
         Files.writeString(folder.resolve("tokenizer_config.json"), json);
     }
 
-    /** Writes a {@code tokenizer.json} whose template for pairs has these elements after the first one. */
+    /** Writes a {@code tokenizer.json} whose template for pairs has these elements after {@code [CLS]}. */
     private void tokenizer(String pair) throws IOException {
         String vocabulary = IntStream.range(0, TinyModel.VOCABULARY.size())
                 .mapToObj(id -> "\"" + TinyModel.VOCABULARY.get(id) + "\": " + id)
@@ -55,7 +55,7 @@ class PairFilesTest {
                 .replace("VOCABULARY", vocabulary));
     }
 
-    /** Fails unless the second text has tokens of a type, after a number of separators. */
+    /** Requires that the tokens of the second text have this type and follow this number of separators. */
     private void assertPairs(int type, int separators) throws IOException {
         try (Reranker loaded = Reranker.load(Compute.serial(), folder)) {
             int[] first = loaded.tokenizer().encodeWithSpecialTokens("ab c");
@@ -101,7 +101,7 @@ class PairFilesTest {
         assertPairs(1, 1);
     }
 
-    /** An encoder of single texts needs no template for two. */
+    /** Invalid templates for pairs are errors of a reranker. An encoder of single texts does not use them. */
     @Test
     void otherTemplatesAreNamed() throws IOException {
         String[] others = {

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Several ways of pooling one after another, and prompts that do not count, on the tiny model. */
+/** Concatenated pooling modes, and pooling without the prompt, with the tiny model. */
 class PoolingTest extends TinyModelFolder {
     private static final Pooling[] MORE = {Pooling.MEAN, Pooling.LAST, Pooling.CLS, Pooling.MEAN};
 
@@ -39,7 +39,7 @@ class PoolingTest extends TinyModelFolder {
         return all;
     }
 
-    /** Flags have their own order, and names have the order of the file; normalization applies to the whole vector. */
+    /** Flags have a fixed order, and names have the order in the file. Normalization applies to the whole vector. */
     @Test
     void vectorsOfSeveralWaysAreConcatenated() throws IOException {
         write(
@@ -109,7 +109,7 @@ class PoolingTest extends TinyModelFolder {
         }
     }
 
-    /** {@code [CLS]} is ignored with the prompt, as in the reference; a weighted mean counts places from the first token. */
+    /** {@code [CLS]} is ignored together with the prompt, as in the reference. A weighted mean counts positions from the first token. */
     @ParameterizedTest
     @EnumSource(Pooling.class)
     void aPromptMayNotCount(Pooling pooling) throws IOException {
@@ -128,14 +128,16 @@ class PoolingTest extends TinyModelFolder {
                     double bound = root * SentenceEncoderTest.TOLERANCE * Math.max(1, Math.abs(expected[i]));
                     assertEquals(expected[i], actual[i], bound, text);
                 }
-                // without a prompt everything counts, in front of ids too
+                // without a prompt all tokens count, and ids have no prompt
                 int[] plain = encoder.tokenizer().encodeWithSpecialTokens(text, 12);
                 assertArrayEquals(encoder.embed(text), prompted.embedTokens(List.of(plain))[0]);
             }
         }
     }
 
-    /** However long a prompt is, the last token of a text counts; the parts after the first one have no prompt. */
+    /**
+     * The last token of a text counts, even if the prompt has more tokens than a text may have. Parts after the first one have no prompt.
+     */
     @Test
     void aPromptMayFillTheText() throws IOException {
         write("{\"pooling_mode\": \"mean\", \"include_prompt\": false}");

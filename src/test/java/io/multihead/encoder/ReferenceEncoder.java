@@ -10,7 +10,7 @@ import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import java.util.Map;
 
-/** BERT, such as the tiny model, as plain loops in double: the vectors of one sequence, and their pooling. */
+/** BERT in plain loops in double: the states of one sequence, and their pooling. */
 final class ReferenceEncoder {
     private final Map<String, Tensor> weights;
     private final int dim;
@@ -46,7 +46,7 @@ final class ReferenceEncoder {
         return result;
     }
 
-    /** Pools the states of tokens, of which the first ones count for their places alone. */
+    /** Pools the states of tokens. The first {@code ignored} tokens only count in the positions of others. */
     static double[] pool(double[][] states, Pooling pooling, int ignored) {
         double[] result = new double[states[0].length];
         double weights = 0;
@@ -83,7 +83,7 @@ final class ReferenceEncoder {
         return run(ids, types, ids.length).states;
     }
 
-    /** Returns the same where only the first {@code keys} tokens are seen, by all. */
+    /** Returns the states of the last layer if all tokens see only the first {@code keys} tokens. */
     double[][] states(int[] ids, int keys) {
         return run(ids, new int[ids.length], keys).states;
     }

@@ -9,7 +9,7 @@ import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import java.util.Map;
 
-/** {@link TinyModernBert} as plain loops in double. */
+/** {@link TinyModernBert} in plain loops in double. */
 final class ReferenceModernBert {
     private static final int HEAD_DIM = TinyModernBert.DIM / TinyModernBert.HEADS;
     private static final double EPSILON = 1e-5;
@@ -20,7 +20,7 @@ final class ReferenceModernBert {
         this.weights = weights;
     }
 
-    /** Returns the vectors of tokens. */
+    /** Returns the final states of tokens. */
     double[][] states(int... ids) {
         double[] words = values("embeddings.tok_embeddings.weight");
         int dim = TinyModernBert.DIM;
@@ -73,7 +73,7 @@ final class ReferenceModernBert {
         return context;
     }
 
-    /** Returns a head of a row, whose element i and that half a head on are turned by the position's angle. */
+    /** Returns a head of a row. Element i and the element half a head later are rotated by the angle of the position. */
     private static double[] rotated(double[] row, int at, int position, double theta) {
         int half = HEAD_DIM / 2;
         double[] result = new double[HEAD_DIM];
@@ -85,7 +85,7 @@ final class ReferenceModernBert {
         return result;
     }
 
-    /** Returns the number of each label for a sequence, by a head of means or of first tokens. */
+    /** Returns the logit of each label for a sequence. The head pools by the mean or by the first token. */
     double[] logits(boolean ofMean, int... ids) {
         double[][] states = states(ids);
         double[] pooled = states[0].clone();

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Resident memory of a process that loads and closes encoders again and again; only Linux reports it. */
+/** Measures resident memory of a process that loads and closes encoders many times. Only Linux reports it. */
 @EnabledOnOs(OS.LINUX)
 class ReloadMemoryTest {
     private static final int DIM = 256;
@@ -29,19 +29,19 @@ class ReloadMemoryTest {
     private static final int LAYERS = 2;
     private static final int LOADS = 40;
 
-    /** MiB. */
+    /** The maximum heap in MiB. */
     private static final int HEAP = 64;
 
     /**
-     * MiB of the heap, which may be empty at first and full at last, and of other memory of a JVM; 35 encoders of 8 MB that stay would be
-     * 280.
+     * MiB for the heap, which may be empty at first and full at the end, and for other memory of a JVM. 35 encoders of 8 MB that are not
+     * freed would have 280 MB.
      */
     private static final long SLACK = HEAP + 60;
 
     @TempDir
     Path folder;
 
-    /** Writes a BERT with weights of 0 and the heads of a cross-encoder and of a masked language model, 8 MB. */
+    /** Writes a BERT of 8 MB with weights of 0, and with the heads of a cross-encoder and of a masked language model. */
     private void write() throws IOException {
         int words = TinyModel.VOCABULARY.size();
         Map<String, Tensor> weights = new LinkedHashMap<>();
@@ -102,7 +102,7 @@ class ReloadMemoryTest {
         }
     }
 
-    /** Prints the growth of each kind between its first loads and its last, in MiB. */
+    /** Prints in MiB by how much memory grows between the first and the last loads of each kind of encoder. */
     public static final class Reloads {
         private Reloads() {}
 
@@ -155,7 +155,7 @@ class ReloadMemoryTest {
             System.out.println("grown: " + (resident() - first));
         }
 
-        /** Returns the resident MiB that the system reports, in pages of 4 KiB. */
+        /** Returns the resident memory in MiB. The system reports it in pages of 4 KiB. */
         private static long resident() throws IOException {
             return Long.parseLong(Files.readString(Path.of("/proc/self/statm")).split(" ")[1]) * 4096 >> 20;
         }

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The same hashes at 128, 256 and 512 bits; they change with the order in which any kernel sums. */
+/** Scores have the same hashes at 128, 256 and 512 bits. A hash changes if a kernel sums in another order. */
 @Tag("lanes")
 class RerankerBitsTest {
     private static final int ONE_LABEL = -2029496115;

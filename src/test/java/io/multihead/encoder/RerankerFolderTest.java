@@ -19,7 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Folders of cross-encoders as versions of sentence-transformers write and read them. */
+/** Folders of cross-encoders in the forms that versions of sentence-transformers write and read. */
 class RerankerFolderTest {
     private static final TinyReranker MODEL = new TinyReranker(1, 1);
     private static final String MODULES =
@@ -85,7 +85,7 @@ class RerankerFolderTest {
         assertFails("config.json: config.sentence_transformers.activation_fn: my.Own; expected torch.nn");
     }
 
-    /** The framework's file counts only with a {@code modules.json}, and then before the config. */
+    /** The file of sentence-transformers counts only if there is a {@code modules.json}, and takes precedence over {@code config.json}. */
     @Test
     void aFolderMayHaveModules() throws IOException {
         config("\"sentence_transformers\": {\"activation_fn\": \"torch.nn.modules.activation.Sigmoid\"}, ");
@@ -150,7 +150,7 @@ class RerankerFolderTest {
         assertEquals(ScoreActivation.SIGMOID, activation());
     }
 
-    /** A head that was not trained has one label, to sentence-transformers, and random weights; here it must be in the file. */
+    /** sentence-transformers gives a missing head one label and random weights. Here the head must be in the file. */
     @Test
     void anEncoderAloneLacksAHead() throws IOException {
         Files.writeString(folder.resolve("config.json"), TinyModel.CONFIG);
@@ -167,7 +167,7 @@ class RerankerFolderTest {
         assertFails("model.safetensors: tensors: 1 of no use, such as classifier.dense.weight");
     }
 
-    /** The encoder of the same weights has the vectors that it has alone. */
+    /** An encoder loaded from the weights of a cross-encoder ignores the head and has the same vectors as without it. */
     @Test
     void theEncoderOfAFolderIgnoresTheHead() throws IOException {
         Path encoder = TinyModel.write(folder.resolve("encoder"));

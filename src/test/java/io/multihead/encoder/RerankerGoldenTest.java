@@ -18,7 +18,10 @@ import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** MiniLM with a head of random weights: pairs equal the HuggingFace crate's, outputs equal ONNX Runtime's ({@code src/it/golden}). */
+/**
+ * MiniLM with a head of random weights: pairs equal the pairs of the tokenizers crate, and outputs equal the outputs of ONNX Runtime
+ * ({@code src/it/golden}).
+ */
 class RerankerGoldenTest {
     private static final Golden GOLDEN = Golden.open("encoder/reranker");
     private static final List<String> TEXTS = GoldenTexts.sentences(Models.paragraph());
@@ -33,8 +36,8 @@ class RerankerGoldenTest {
     }
 
     /**
-     * Sums of 384 and 1536 products in each of 6 layers, rounded in another order, and a head whose output is of the size of 1. A pair with
-     * another token, type or length has another output in the first digits.
+     * Sums of 384 and 1536 products in each of 6 layers are rounded in another order, and outputs of the head are about 1. A pair with
+     * another token, type or length changes the first digits of the output.
      */
     @Test
     void outputsAreThoseOfTheReference() throws IOException {
@@ -77,6 +80,6 @@ class RerankerGoldenTest {
                 }
             }
         }
-        assertTrue(isCut, "pairs of too many tokens");
+        assertTrue(isCut, "no pair has too many tokens");
     }
 }

@@ -19,7 +19,7 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The tiny cross-encoder as PyTorch's exporter would write it. */
+/** The tiny cross-encoder in the form in which PyTorch's exporter would write it. */
 class RerankerOnnxTest {
     private static final List<String> HEAD = List.of("bert.pooler.dense.weight", "classifier.weight");
 
@@ -28,12 +28,12 @@ class RerankerOnnxTest {
 
     private TinyReranker model = new TinyReranker(1, 1);
     private String activation = "Tanh";
-    /** Whether the head's products are told to transpose weights, as PyTorch writes them. */
+    /** Whether the products of the head have the attribute that transposes weights, as PyTorch writes them. */
     private boolean transposed = true;
 
     private float alpha = 1;
 
-    /** An encoder whose names have a prefix, as of a part of a model. */
+    /** Returns a file whose encoder has names with a prefix, as a part of a model. */
     private byte[] file() {
         Map<String, Float> constants = new LinkedHashMap<>();
         constants.put("/bert/embeddings/LayerNorm/Add", (float) TinyModel.EPSILON);
@@ -45,7 +45,7 @@ class RerankerOnnxTest {
         }
         Map<String, Tensor> encoder = new LinkedHashMap<>(model.named());
         encoder.keySet().removeAll(HEAD);
-        // a second graph is merged into the first, as messages of the format are
+        // readers merge the second graph into the first, because the format merges messages
         return concatenated(
                 OnnxFile.bert(encoder, constants, "Erf", name -> name.startsWith("bert.encoder.")),
                 OnnxFile.model(head()));
@@ -103,7 +103,7 @@ class RerankerOnnxTest {
         }
     }
 
-    /** Without the attribute a Gemm reads inputs by outputs, as MatMul does. */
+    /** Without the attribute, Gemm reads weights as {@code [inputs, outputs]}, as MatMul does. */
     @Test
     void aGemmMayReadWeightsAsTheyAre() throws IOException {
         double expected;

@@ -28,13 +28,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Scores compared with the same model as plain loops in double. The head's last product is in double, and so adds no error; each of its
- * terms has the error of the earlier roundings in f32, in proportion to its size. The sum of the terms is then off by a part of the
- * sum of their magnitudes: of the score itself where they have one sign, and of more than the score where they cancel, which no arithmetic
- * in f32 can avoid.
+ * Scores are compared with the same model in plain loops in double. The last product of the head is in double and adds no error. Each of
+ * its terms has a relative error from the earlier roundings in f32. The error of a score is therefore relative to the sum of the magnitudes
+ * of the terms. This sum is the score itself if all terms have one sign, and is larger than the score if terms cancel, which arithmetic in
+ * f32 cannot avoid.
  */
 class RerankerPrecisionTest {
-    /** 17 u: a state passes some hundred roundings, whose errors have both signs and of which norms keep the relative size. */
+    /** The bound is 17 u. A state has some hundred roundings with errors of both signs, and norms keep their relative size. */
     private static final double BAR = 1e-6;
 
     private static final int SEEDS = 12;
@@ -42,7 +42,7 @@ class RerankerPrecisionTest {
     @TempDir
     Path folder;
 
-    /** A score, and the sum of the magnitudes of its last product's terms. */
+    /** A score, and the sum of the magnitudes of the terms of its last product. */
     private record Score(double exact, double magnitude) {}
 
     /** A cross-encoder in double: an encoder, a layer with tanh, and a layer of one output. */
@@ -66,7 +66,7 @@ class RerankerPrecisionTest {
             return new Score(exact, magnitude);
         }
 
-        /** Gives the last layer the signs with which no two terms of a pair cancel. */
+        /** Changes the signs of the last layer so that no two terms of a pair cancel. */
         void align(TinyReranker.Pair pair) {
             double[] pooled = pooled(pair);
             double[] weight = values(output + ".weight");
@@ -114,7 +114,7 @@ class RerankerPrecisionTest {
         }
     }
 
-    /** How ids of two texts become the ids of a pair. */
+    /** Joins the ids of two texts to the ids of a pair. */
     private interface Pairing {
         TinyReranker.Pair of(int[] query, int[] passage);
     }
@@ -127,7 +127,7 @@ class RerankerPrecisionTest {
         return new TinyReranker.Pair(ids, new int[ids.length]);
     }
 
-    /** Checks a pair whose terms have one sign, and others whose terms partly cancel. */
+    /** Checks a pair whose terms have one sign, and pairs whose terms partly cancel. */
     private void requireScores(long seed, Model model, Writer writer, Pairing pairing) throws IOException {
         String query = "ab c";
         List<String> passages = TinyReranker.texts(new SplittableRandom(seed), 8, 4).stream()
@@ -162,10 +162,10 @@ class RerankerPrecisionTest {
     }
 
     /**
-     * Trained weights of 6 layers, with a head of random ones, whose terms have magnitudes of 17 where scores have 1; and ONNX Runtime, whose
-     * outputs {@link RerankerGoldenTest} compares. Errors are 2e-6 at most, here and there. Every block adds a part of them, and the head no more
-     * than one: the states of 8 pairs are off by 0.7e-7 of their size (root mean square) after the embeddings, and by 2.9e-7, 3.7e-7, 4.3e-7,
-     * 4.7e-7, 4.5e-7 and 6.1e-7 after the blocks.
+     * Compares trained weights of 6 layers with a head of random weights. Magnitudes of the terms sum to 17 where scores are 1. Errors are
+     * at most 2e-6, here and in ONNX Runtime, whose outputs {@link RerankerGoldenTest} compares. Every block adds a part of the error, and
+     * the head adds no more than a block. The root mean square of the relative error of the states of 8 pairs is 0.7e-7 after the
+     * embeddings, and 2.9e-7, 3.7e-7, 4.3e-7, 4.7e-7, 4.5e-7 and 6.1e-7 after the blocks.
      */
     @Test
     void scoresOfMiniLmAreWithinTheBar() throws IOException {
@@ -182,7 +182,7 @@ class RerankerPrecisionTest {
             for (int i = 0; i < passages.length && compared < 3; i++) {
                 int[] second = ids(reranker.tokenizer(), texts.get(passages[i]));
                 if (first.length + second.length > 60) {
-                    continue; // a second of plain loops each
+                    continue; // longer pairs take more than a second in plain loops
                 }
                 EncoderTokenizer tokenizer = reranker.tokenizer();
                 Score score = model.score(TinyReranker.Pair.of(
@@ -196,7 +196,7 @@ class RerankerPrecisionTest {
         assertEquals(3, compared);
         Promises.RERANKING_EXACT.record(worst);
         assertTrue(worst <= Promises.RERANKING_EXACT.limit(), "differ by " + worst);
-        // else the loops would compute another model
+        // a large error of ONNX Runtime would mean that the loops compute another model
         assertTrue(worstOfPeer <= Promises.RERANKING_EXACT.limit(), "ONNX Runtime differs by " + worstOfPeer);
     }
 

@@ -21,7 +21,10 @@ import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.lifecycle.AfterContainer;
 import net.jqwik.api.lifecycle.BeforeContainer;
 
-/** Random pairs on the tiny model: numbers compared with the specification, truncation, and the composition of batches. */
+/**
+ * Tests random pairs with the tiny model: scores are compared with the specification, and truncation and the composition of batches are
+ * tested.
+ */
 @Tag("lanes")
 class RerankerProperties {
     private static final TinyReranker MODEL = new TinyReranker(1, 1);
@@ -86,7 +89,7 @@ class RerankerProperties {
         assertArrayEquals(alone, (several ? threaded : serial).score(query, passages));
     }
 
-    /** The closed form compared with the loop that removes one token after the other, in {@link TinyReranker.Pair}. */
+    /** The closed form of truncation equals the loop in {@link TinyReranker.Pair}, which removes one token after the other. */
     @Property(tries = 1000)
     void theLongerTextIsCutFirst(
             @ForAll @IntRange(max = 40) int first,
@@ -108,7 +111,7 @@ class RerankerProperties {
         return Arrays.stream(ids).filter(other -> other == id).count();
     }
 
-    /** Lengths that the tokenizers crate's own tests have, of 7 tokens: 0, 2, 4 and 8 of each text. */
+    /** The lengths are those in the tests of the tokenizers crate: texts of 0, 2, 4 and 8 tokens are truncated to 7 tokens. */
     @Property(tries = 1)
     void lengthsAreThoseOfTheReferencesTests() {
         int[] lengths = {0, 2, 4, 8};

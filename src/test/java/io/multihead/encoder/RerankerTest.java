@@ -22,7 +22,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The reranker on a tiny model in a folder: its results, errors and allocations. {@link RerankerProperties} has the numbers. */
+/** Results, errors and allocations of a reranker with a tiny model. {@link RerankerProperties} compares scores with the specification. */
 class RerankerTest {
     private static final TinyReranker MODEL = new TinyReranker(1, 1);
 
@@ -46,7 +46,9 @@ class RerankerTest {
         assertTrue(reranker.mappedBytes() > 0);
     }
 
-    /** A model that ignores one of the texts, their order or their types would pass comparisons with itself. */
+    /**
+     * Both texts, their order and their token types change the score. Comparisons of a model with itself would not show a missing input.
+     */
     @Test
     void bothTextsTheirOrderAndTypesCount() {
         Reranker plain = reranker.withActivation(ScoreActivation.IDENTITY);
@@ -180,7 +182,7 @@ class RerankerTest {
         }
     }
 
-    /** All but the scores. */
+    /** A warm pass allocates nothing; only a call allocates the scores. */
     @Test
     void warmPassesAllocateNothing() throws IOException {
         RerankerFolder.Loaded loaded = RerankerFolder.load(Loading.of(Compute.serial()), folder);

@@ -18,18 +18,18 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The same hashes at 128, 256 and 512 bits: vectors do not depend on the lane width, however long texts are and a model is loaded. */
+/** Vectors have the same hashes at 128, 256 and 512 bits, for texts of any length and for every way to load a model. */
 @Tag("lanes")
 @Tag("bits")
 class SentenceEncoderBitsTest {
     /**
-     * MiniLM: short texts, a long one, and two with CLS and MAX pooling. These hashes change with the order in which any kernel sums; then
-     * every width must give the new ones.
+     * The hashes of MiniLM for short texts, a long text, and two texts with CLS and MAX pooling. A hash changes if a kernel sums in another
+     * order, and then every lane width must have the new hash.
      */
     private static final List<Integer> MINILM = List.of(-258664389, -629492320, -1367085546, -1655369252);
 
     private static final int TINY_MODEL = -638691193;
-    /** Of the packed file itself, which changes with its layout, too. */
+    /** The hash of the bytes of the packed file, which also changes with the layout of the file. */
     private static final int TINY_FILE = 103709070;
 
     private static final List<String> TEXTS =
@@ -44,7 +44,7 @@ class SentenceEncoderBitsTest {
                 String.join(" ", Arrays.copyOf(Models.paragraph().trim().split("\\s+"), 220));
         Path file = folder.resolve("minilm");
         try (SentenceEncoder encoder = MiniLm.load(Compute.serial())) {
-            assertTrue(encoder.tokenizer().count(longText) > 218, "a text of more tokens than words");
+            assertTrue(encoder.tokenizer().count(longText) > 218, "the text must have more tokens than words");
             assertEquals(MINILM, hashes(encoder, longText));
             encoder.write(file);
         }
@@ -62,7 +62,10 @@ class SentenceEncoderBitsTest {
                 hash(encoder.withPooling(Pooling.MAX).embed(two)));
     }
 
-    /** Sizes that are not multiples of any width, weights as stored in a folder, and a packed file with the same bytes. */
+    /**
+     * The model has sizes that are not multiples of any lane width. A folder and its packed file give the same bits, and the file has the
+     * same bytes.
+     */
     @Test
     void aFolderAndItsPackedFileGiveTheSameBits() throws IOException {
         Path file = folder.resolve("packed");
@@ -77,7 +80,7 @@ class SentenceEncoderBitsTest {
         }
     }
 
-    /** Of texts of 6 to 24 tokens, and of one of 200 words that is split. */
+    /** Returns the hash of vectors of texts of 6 to 24 tokens, and of a text of 200 words that is split. */
     private static int tinyHash(SentenceEncoder encoder) {
         List<String> texts =
                 IntStream.of(1, 2, 3, 5, 8, 20, 25).mapToObj("abc d "::repeat).toList();

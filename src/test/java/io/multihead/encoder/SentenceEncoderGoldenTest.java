@@ -31,15 +31,17 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** MiniLM's vectors equal ONNX Runtime's, which {@code src/it/golden} wrote, and have the same bits in every form of the call. */
+/**
+ * MiniLM's vectors equal the vectors of ONNX Runtime, which {@code src/it/golden} writes, and have the same bits in every form of the call.
+ */
 class SentenceEncoderGoldenTest {
     private static final Compute SERIAL = Compute.serial();
     private static final SentenceEncoder ENCODER = MiniLm.load(SERIAL);
     private static final List<String> TEXTS = GoldenTexts.sentences(Models.paragraph());
-    /** Of all texts in one call, which several tests compare with. */
+    /** The vectors of all texts in one call, with which several tests compare. */
     private static final float[][] MEANS = ENCODER.embed(TEXTS);
 
-    /** A field, so that no array is optimized away. */
+    /** The results are kept in a field, so that C2 cannot remove their allocation. */
     private float[][] results = {};
 
     @AfterAll
@@ -47,7 +49,7 @@ class SentenceEncoderGoldenTest {
         ENCODER.close();
     }
 
-    /** PoolingTest has the others. */
+    /** PoolingTest tests other pooling modes. */
     @ParameterizedTest
     @EnumSource(
             value = Pooling.class,
@@ -55,7 +57,7 @@ class SentenceEncoderGoldenTest {
     void vectorsAreThoseOfTheReference(Pooling pooling) {
         Tensor expected = Golden.open("encoder/minilm").tensor(pooling.name().toLowerCase(Locale.ROOT));
         assertEquals(expected.dim(0), TEXTS.size());
-        // the vectors of tokens are the vectors in means: every fourth text shows another pooling of them
+        // all pooling modes pool the same states, so every fourth text is enough for modes other than the mean
         int every = pooling == Pooling.MEAN ? 1 : 4;
         List<String> texts = IntStream.range(0, TEXTS.size())
                 .filter(text -> text % every == 0)
@@ -63,8 +65,8 @@ class SentenceEncoderGoldenTest {
                 .toList();
         float[][] actual =
                 pooling == Pooling.MEAN ? MEANS : ENCODER.withPooling(pooling).embed(texts);
-        // sums of 384 and 1536 products, rounded in another order in each of 6 layers: two f32 encoders are some 1e-7
-        // apart
+        // sums of 384 and 1536 products in each of 6 layers are rounded in another order, so two f32 encoders differ by
+        // some 1e-7
         double worst = 0;
         for (int text = 0; text < actual.length; text++) {
             for (int i = 0; i < actual[text].length; i++) {
@@ -123,13 +125,13 @@ class SentenceEncoderGoldenTest {
         return Neighbor.nearest(query, vectors, 5).stream().map(Neighbor::index).toList();
     }
 
-    /** The texts, the query and the output in the README's program. */
+    /** The program in the README has these texts, this query and this output. */
     @Test
     void theReadmeHasTheOutputOfItsProgram() throws IOException {
         Matcher program = Pattern.compile(
                         "(?s)texts = List\\.of\\(\"(.*?)\"\\);.*?encoder\\.embed\\(\"(.*?)\"\\).*?((?: *// [^\n]*\n)+)")
                 .matcher(Files.readString(Path.of("README.md")));
-        assertTrue(program.find(), "the program is there");
+        assertTrue(program.find(), "the README has no program");
         List<String> texts = List.of(program.group(1).split("\", \""));
         float[] query = ENCODER.embed(program.group(2));
         List<String> output = Neighbor.nearest(query, ENCODER.embed(texts), 2).stream()
@@ -138,7 +140,7 @@ class SentenceEncoderGoldenTest {
         assertEquals(output, program.group(3).lines().map(String::strip).toList());
     }
 
-    /** 22.6 million weights in f32, and no second copy in addition to the packed one. */
+    /** The model has 22.6 million weights in f32, and there is no second copy in addition to the packed weights. */
     @Test
     void weightsAreHeldOnce() {
         long weights = 4L * 22_565_376;
@@ -146,7 +148,7 @@ class SentenceEncoderGoldenTest {
         assertTrue(ENCODER.ownBytes() <= 1.15 * weights, ENCODER.ownBytes() + " bytes");
     }
 
-    /** Vectors with their headers and the array that holds them; texts of several batches. */
+    /** A warm call with several batches of texts allocates only the vectors and the array that contains them. */
     @Test
     void warmCallsAllocateTheirResultsAlone() {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();

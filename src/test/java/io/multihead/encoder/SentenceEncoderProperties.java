@@ -31,11 +31,11 @@ import net.jqwik.api.Tuple;
 import net.jqwik.api.lifecycle.AfterContainer;
 import net.jqwik.api.lifecycle.BeforeContainer;
 
-/** Random texts and token ids on the tiny model: pooling, the parts of long texts, and the composition of batches. */
+/** Tests pooling, the parts of long texts, and the composition of batches with random texts and token ids and the tiny model. */
 class SentenceEncoderProperties {
-    /** Rounding to f32 changes a number by at most this part of it. */
+    /** The largest relative error of rounding to f32. */
     private static final double HALF_ULP = 0x1p-24;
-    /** Far above the roundings of a few hundred additions in double, far below roundings to f32. */
+    /** The bound is much larger than the roundings of a few hundred additions in double, and much smaller than roundings to f32. */
     private static final double DOUBLES = 1e-12;
 
     private static final ReferenceEncoder REFERENCE = new ReferenceEncoder(TinyModel.weights(1));
@@ -84,13 +84,12 @@ class SentenceEncoderProperties {
         assertEquals(ids.size(), actual.length);
         for (int i = 0; i < actual.length; i++) {
             double[] expected = REFERENCE.embed(ids.get(i), pooling, normalized);
-            // a rounding is relative to the rounded number: the bound for elements of about 1, for larger ones in
-            // proportion
+            // the tolerance is for elements of about 1, and grows in proportion for larger elements
             double[] plain = REFERENCE.embed(ids.get(i), pooling, false);
             double most = SentenceEncoderTest.TOLERANCE * Math.max(1, largest(plain));
-            // and the quotient by a length below 1 has as much larger errors
+            // dividing by a length below 1 increases the error by the same factor
             most /= normalized ? Math.min(1, length(plain)) : 1;
-            // a sum of n elements by the root of n has the root of n times their errors
+            // a sum of n elements divided by the square root of n has errors that are larger by the square root of n
             most *= pooling == Pooling.MEAN_SQRT_LEN ? Math.sqrt(ids.get(i).length) : 1;
             assertNear(expected, actual[i], most, view + ", " + Arrays.toString(ids.get(i)));
         }
@@ -113,7 +112,10 @@ class SentenceEncoderProperties {
         }
     }
 
-    /** The parts of a text, without the tokens around them: as many words as there is room for, and a longer word cut. */
+    /**
+     * Returns the parts of a text, without the tokens around them. A part has as many whole words as fit, and a word that is longer than a
+     * part is divided.
+     */
     private static List<List<Integer>> parts(int[] ids, int room) {
         List<List<Integer>> parts = new ArrayList<>();
         List<Integer> part = new ArrayList<>();
@@ -148,10 +150,10 @@ class SentenceEncoderProperties {
     }
 
     /**
-     * The mean of the parts' vectors, weighted by their tokens, within the error of rounding. With m the largest element of a part and u
-     * half an ulp, each part's vector was rounded to f32 here, so an element of the mean has an error of e = u m at most, and the library
-     * rounds its own once, with an error of u m at most. Over the length n, x / n is off by e / n, and by as much as n is, which is
-     * sqrt(dim) e at most, times x / n <= 1; and is rounded by u at most.
+     * Requires the mean of the parts' vectors, weighted by their numbers of tokens, within the rounding errors. Let m be the largest
+     * element of a part and u half an ulp. The vector of each part was rounded to f32 here, so an element of the mean has an error of at
+     * most e = u m. The library rounds its mean once, with an error of at most u m. Divided by the length n, an element x / n has an error
+     * of e / n, an error from n of at most sqrt(dim) e / n, because x / n <= 1, and a rounding of at most u.
      */
     private static void assertAverage(List<List<Integer>> parts, View view, float[] actual, String what) {
         SentenceEncoder plain = serial.withPooling(view.pooling)
@@ -210,7 +212,7 @@ class SentenceEncoderProperties {
         assertArrayEquals(same, iterated.toArray(float[][]::new), "an iterator");
     }
 
-    /** Indices of texts in any order, some of them missing and others repeated. */
+    /** Returns indices of texts in random order. Some are missing and others are repeated. */
     private static List<Integer> batch(int texts, Random random) {
         List<Integer> batch = new ArrayList<>();
         for (int i = 0; i < texts; i++) {
@@ -220,7 +222,7 @@ class SentenceEncoderProperties {
         return batch;
     }
 
-    /** A batch takes texts, or parts of them, until the next one would exceed 512 tokens; none is padded or moved. */
+    /** A batch contains texts, or parts of texts, until the next one would exceed 512 tokens. None is padded or moved. */
     @Property(tries = 150)
     void batchesAreFilledByTokens(@ForAll("texts") List<String> texts, @ForAll("views") View view) {
         List<Integer> done = new ArrayList<>();
@@ -228,7 +230,7 @@ class SentenceEncoderProperties {
         assertEquals(progress(lengths(texts, view), BertConfig.BATCH_TOKENS), done, view.toString());
     }
 
-    /** The lengths of each text's sequences. */
+    /** Returns the lengths of the sequences of each text. */
     private static List<List<Integer>> lengths(List<String> texts, View view) {
         List<List<Integer>> lengths = new ArrayList<>();
         for (String text : texts) {
@@ -243,7 +245,7 @@ class SentenceEncoderProperties {
         return lengths;
     }
 
-    /** The number of completed texts after each batch. */
+    /** Returns the number of completed texts after each batch. */
     static List<Integer> progress(List<List<Integer>> lengths, int capacity) {
         List<Integer> progress = new ArrayList<>();
         int tokens = 0;
@@ -262,7 +264,7 @@ class SentenceEncoderProperties {
         return progress;
     }
 
-    /** A model with more positions than a batch has tokens: the longest text is a separate batch. */
+    /** The model has more positions than a batch has tokens, so the longest text is a separate batch. */
     @Property(tries = 20)
     void batchesHaveRoomForTheLongestText(@ForAll("counts") List<Integer> counts) throws IOException {
         int positions = BertConfig.BATCH_TOKENS + 88;
@@ -295,7 +297,7 @@ class SentenceEncoderProperties {
         return folder;
     }
 
-    /** Token ids between the ids of the first and the last token, including special tokens. */
+    /** Returns sequences of random token ids, including special tokens, between the first and the last token. */
     @Provide
     Arbitrary<List<int[]>> sequences() {
         return Arbitraries.integers()
@@ -307,7 +309,7 @@ class SentenceEncoderProperties {
                 .ofMaxSize(40);
     }
 
-    /** Texts of words of one token to more than a part has, of special tokens, punctuation and unknown characters. */
+    /** Returns texts of words, special tokens, punctuation and unknown characters. A word has from one token to more tokens than a part. */
     @Provide
     Arbitrary<List<String>> texts() {
         Arbitrary<String> words = Arbitraries.frequencyOf(

@@ -29,9 +29,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** The encoder on a tiny model in a folder: numbers, lengths, prompts, batches, threads. */
+/** Vectors, lengths, prompts, batches and threads of an encoder with a tiny model. */
 class SentenceEncoderTest extends TinyModelFolder {
-    /** An element passes two blocks of about 150 roundings each, of states and vectors whose elements are about 1. */
+    /** An element has the roundings of two blocks, about 150 each, of states and vectors whose elements are about 1. */
     static final double TOLERANCE = 2 * 150 * 0x1p-24;
 
     private static final String LONG = "abc defghi jk lmnopqrs t uvw xyz a bcde";
@@ -143,7 +143,7 @@ class SentenceEncoderTest extends TinyModelFolder {
         assertEquals("text 1: 33 tokens; expected at most 12, or another treatment of long texts", wrong.getMessage());
     }
 
-    /** Parts end with a word where they can: the word of 8 tokens is not divided, one of 13 must be. */
+    /** Parts end at the end of a word if possible. The word of 8 tokens is not divided, but a word of 13 tokens must be. */
     @Test
     void longTextsMayBeSplit() {
         SentenceEncoder split = encoder.withLongTexts(LongTexts.SPLIT_AND_AVERAGE);
@@ -270,7 +270,7 @@ class SentenceEncoderTest extends TinyModelFolder {
                         .getMessage());
     }
 
-    /** Texts of 0 to 9 words of 1 to 7 letters. */
+    /** Returns texts of 0 to 9 words of 1 to 7 letters. */
     private static List<String> texts(long seed, int count) {
         SplittableRandom random = new SplittableRandom(seed);
         List<String> texts = new ArrayList<>();

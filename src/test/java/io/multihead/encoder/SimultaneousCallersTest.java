@@ -19,17 +19,17 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Platform and virtual threads that call one encoder of two threads simultaneously, through views with different options and every form of
- * the call, get the same bits as serial calls.
+ * Platform and virtual threads simultaneously call one encoder that has two threads, through views with different options and in every form
+ * of the call. They get the same bits as serial calls.
  */
 class SimultaneousCallersTest {
-    /** Callers of each kind. */
+    /** The number of callers of each kind of thread. */
     private static final int CALLERS = 16;
 
     @TempDir
     Path folder;
 
-    /** Three batches of the tiny model in a call, many times over: short batches, between which state could pass to another call. */
+    /** Many calls have three short batches of the tiny model. Between batches, state could leak into another call. */
     @Test
     void manyCallsOfATinyModel() throws Exception {
         TinyModel.write(folder);
@@ -43,7 +43,7 @@ class SimultaneousCallersTest {
         }
     }
 
-    /** Sizes at which products and attention are divided between the two threads. */
+    /** The sizes are so large that products and attention are divided between the two threads. */
     @Test
     void aFewCallsOfMiniLm() throws Exception {
         List<String> texts =
@@ -87,7 +87,7 @@ class SimultaneousCallersTest {
             start.await();
             for (int round = 0; round < rounds; round++) {
                 int kind = (caller + round) % expected.size();
-                // others begin with other texts, so that no two simultaneous batches are equal
+                // callers begin with different texts, so that no two simultaneous batches are equal
                 int from = (7 * caller + round) % texts.size();
                 float[][] actual =
                         call(view(shared, kind), texts.subList(from, texts.size()), (caller + round) / 2 % 3);
@@ -99,7 +99,7 @@ class SimultaneousCallersTest {
         };
     }
 
-    /** Every pooling, of whole texts and in parts of 12 tokens. */
+    /** Returns a view with one of three pooling modes, for whole texts or parts of 12 tokens. */
     private static SentenceEncoder view(SentenceEncoder encoder, int kind) {
         SentenceEncoder pooled = encoder.withPooling(Pooling.values()[kind % 3]);
         return kind < 3 ? pooled : pooled.withMaxTokens(12).withLongTexts(LongTexts.SPLIT_AND_AVERAGE);

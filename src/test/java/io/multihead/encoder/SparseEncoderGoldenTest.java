@@ -20,11 +20,12 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** MiniLM with a head of random weights: sparse vectors equal ONNX Runtime's ({@code src/it/golden}). */
+/** Sparse vectors of MiniLM with a head of random weights equal the vectors of ONNX Runtime ({@code src/it/golden}). */
 class SparseEncoderGoldenTest {
     /**
-     * Sums of 384 and 1536 products in each of 6 layers, and of 384 twice in the head, rounded in another order; logits are sums of products of the
-     * size of 1, and the bias takes 3 off. The worst difference measured is 4.6e-6. Another word, place or length changes the first digits.
+     * Sums of 384 and 1536 products in each of 6 layers, and two sums of 384 products in the head, are rounded in another order. Logits are
+     * sums of products of about 1, and the bias subtracts 3. The largest measured difference is 4.6e-6. Another word, position or length
+     * changes the first digits.
      */
     private static final double LIMIT = 2e-5;
 
@@ -76,7 +77,7 @@ class SparseEncoderGoldenTest {
                 }
                 at += count;
                 assertTrue(shared > 100, shared + " words");
-                // words whose logits are 0 within the limit may be kept by one of the two
+                // a word whose logit is 0 within the limit may be in only one of the two vectors
                 worst = Math.max(worst, largestOfOthers(actual, words, at - count, at));
             }
         }

@@ -25,7 +25,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Sparse vectors of a tiny masked language model: numbers, batches, folders. */
+/** Sparse vectors, batches and folders of a tiny masked language model. */
 @Tag("lanes")
 class SparseEncoderTest {
     private static final TinyMasked MODEL = new TinyMasked(1, true);
@@ -65,7 +65,7 @@ class SparseEncoderTest {
         }
     }
 
-    /** Logarithms are not steeper than 1, and each is rounded once. */
+    /** Requires weights within the bounds. Logarithms have a slope of at most 1, and each is rounded once. */
     private static void requireNear(TinyMasked.Expected expected, SparseVector actual, boolean twice, String text) {
         for (int id = 0; id < expected.logits().length; id++) {
             double logit = expected.logits()[id];
@@ -100,7 +100,10 @@ class SparseEncoderTest {
         assertArrayEquals(expected.weights(), actual.weights());
     }
 
-    /** Two arrays, a vector and their lists: less than an object for each token, which views of rows would be. */
+    /**
+     * A warm call allocates two arrays and a vector per text, and their list. This is less than an object per token, which views of rows
+     * would need.
+     */
     @Test
     void warmCallsAllocateTheirResults() throws IOException {
         MODEL.write(folder);
@@ -154,7 +157,7 @@ class SparseEncoderTest {
         assertThrows(IllegalStateException.class, () -> encoder.embed(List.of()));
     }
 
-    /** As transformers alone writes it, and as version 5.4 of sentence-transformers does. */
+    /** Folders may have the form of transformers, or of version 5.4 of sentence-transformers. */
     @Test
     void otherFoldersHaveTheSameVectors() throws IOException {
         MODEL.write(folder);
@@ -182,7 +185,7 @@ class SparseEncoderTest {
         }
     }
 
-    /** A decoder and a second bias may be stored though they are not the model's own; RoBERTa has other names. */
+    /** A decoder and a second bias may be stored, although they equal other weights of the model. RoBERTa has other names. */
     @Test
     void weightsMayBeStoredOtherwise() throws IOException {
         MODEL.write(folder);
@@ -227,7 +230,7 @@ class SparseEncoderTest {
         }
     }
 
-    /** A file, a part of it, its replacement, and the message. */
+    /** A file, a part of its contents, the replacement, and the message. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',

@@ -33,15 +33,15 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Static embeddings of sentence-transformers' StaticEmbedding module; {@link Model2VecTest} has the folders of model2vec. */
+/** Static embeddings of the module StaticEmbedding of sentence-transformers. {@link Model2VecTest} tests folders of model2vec. */
 @Tag("lanes")
 class StaticEncoderTest {
     private static final Tensor ROWS = TinyStatic.rows(1, TinyStatic.ROWS);
 
-    /** A vector is rounded once; the doubles before that are off by less than an ulp for each of 3000 tokens. */
+    /** A vector is rounded once. The error of the sum in double is less than an ulp for each of 3000 tokens. */
     private static final double RELATIVE = 0x1p-24 + 3000 * 0x1p-52;
 
-    /** Of more tokens than a batch has, in words of several; and as many of one each. */
+    /** A text of more tokens than a batch, whose words have several tokens. */
     private static final String LONG = "abc de fghij ".repeat(300);
 
     @TempDir
@@ -86,7 +86,7 @@ class StaticEncoderTest {
         }
     }
 
-    /** As of PyTorch's EmbeddingBag, also where a Normalize module divides by the length. */
+    /** The vector is zero as in PyTorch's EmbeddingBag, even if a Normalize module divides by the length. */
     @Test
     void theVectorOfNoTokensIsZero() throws IOException {
         for (boolean normalized : new boolean[] {false, true}) {
@@ -125,7 +125,7 @@ class StaticEncoderTest {
         }
     }
 
-    /** Of f16, which kernels widen; the hash changes with the order of sums. */
+    /** The rows are f16, which kernels widen. The hash changes if sums have another order. */
     @Test
     void everyLaneWidthGivesTheSameBits() throws IOException {
         TinyStatic.write(folder, TinyStatic.as(DType.F16, ROWS), true);
@@ -134,7 +134,7 @@ class StaticEncoderTest {
         }
     }
 
-    /** The template of the file does not count, and so neither do the tokens that it names. */
+    /** The template of the file is ignored, and so are the tokens that it names. */
     @Test
     void nothingIsPutAroundTexts() throws IOException {
         TinyStatic.write(folder, ROWS, true);
@@ -171,7 +171,7 @@ class StaticEncoderTest {
         Files.writeString(
                 folder.resolve("config_sentence_transformers.json"),
                 "{\"prompts\": {\"query\": \"query: \", \"document\": \"\"}, \"truncate_dim\": 8}");
-        // versions from 5.4 on have other packages
+        // version 5.4 and later versions have other packages
         Files.writeString(
                 folder.resolve("modules.json"),
                 TinyStatic.MODULES.replace(
@@ -192,7 +192,10 @@ class StaticEncoderTest {
         }
     }
 
-    /** The tokenizers crate truncates if its file requires it; {@code max_length} then does not count tokens around a text. */
+    /**
+     * The tokenizer truncates if its file requires truncation, as in the tokenizers crate. {@code max_length} does not count tokens around
+     * a text.
+     */
     @Test
     void aTokenizerMayTruncate() throws IOException {
         TinyStatic.write(folder, ROWS, false);
@@ -229,7 +232,7 @@ class StaticEncoderTest {
         }
     }
 
-    /** No tokens are added around a text, so one token is enough. */
+    /** No tokens are added around a text, so the maximum may be one token. */
     @Test
     void aTextMayHaveOneToken() throws IOException {
         TinyStatic.write(folder, ROWS, false);
@@ -288,7 +291,7 @@ class StaticEncoderTest {
         }
     }
 
-    /** Unigram's files are kept unchanged. */
+    /** A packed file contains the tokenizer file of Unigram unchanged. */
     @Test
     void theTokenizerMayBeUnigram() throws IOException {
         List<String> pieces = List.of("<s>", "<pad>", "</s>", "<unk>", "\u2581", "a", "\u2581a", "b", "\u2581ab");
@@ -313,7 +316,7 @@ class StaticEncoderTest {
         }
     }
 
-    /** The files that model2vec makes from BERT's tokenizer, and from Unigram's. */
+    /** The tokenizer may be one that model2vec makes from a BERT or Unigram tokenizer. */
     @Test
     void theTokenizerMayBeModel2Vecs() throws IOException {
         List<String> pieces =
@@ -322,7 +325,7 @@ class StaticEncoderTest {
         TinyStatic.write(folder, rows, true);
         String metaspace = UnigramFixture.metaspace(", \"split\": false, \"prepend_scheme\": \"always\"");
         double[] scores = new double[pieces.size()];
-        Arrays.fill(scores, -1); // the fewest pieces
+        Arrays.fill(scores, -1); // equal scores prefer the fewest pieces
         for (String first : List.of(UnigramFixture.bert(), "{\"type\": \"Strip\"}")) {
             String json = UnigramFixture.json(UnigramFixture.model2vec(first), metaspace, pieces, scores, false);
             Files.writeString(folder.resolve("0_StaticEmbedding/tokenizer.json"), json);
@@ -330,7 +333,7 @@ class StaticEncoderTest {
             assertArrayEquals(
                     new int[] {4, 4, 5, 7, 3},
                     model2Vec.encodeWithSpecialTokens(" a ab z"),
-                    "model2vec knows no id of unknown ones");
+                    "model2vec has no id for unknown tokens");
             try (SentenceEncoder encoder = load()) {
                 String text = first.contains("Bert") ? "\u00c1B,\ta b " : " ab,\ta b ";
                 int[] ids = encoder.tokenizer().encodeWithSpecialTokens(text);
@@ -351,7 +354,7 @@ class StaticEncoderTest {
         }
     }
 
-    /** The vectors, their list, and less than an object for each text. */
+    /** A warm call allocates the vectors, their list, and less than one other object per text. */
     @Test
     void warmCallsAllocateTheirResults() throws IOException {
         TinyStatic.write(folder, ROWS, true);

@@ -20,7 +20,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Folders of static embeddings that are refused: errors name their contents. */
+/** Invalid folders of static embeddings are refused, and errors name the wrong contents. */
 class StaticFolderTest {
     private static final Tensor ROWS = TinyStatic.rows(1, TinyStatic.ROWS);
 
@@ -90,7 +90,7 @@ class StaticFolderTest {
         requireRefused(
                 Map.of("embeddings", new Raw("F16", "[1, 65537]", new byte[2 * 65537])),
                 "tensor \"embeddings\": hidden_size: 65537; expected 1 to 65536");
-        // 100 KB that would become 5 GB
+        // a file of about 200 KB would become 5 GB
         requireRefused(
                 Map.of(
                         "embeddings",

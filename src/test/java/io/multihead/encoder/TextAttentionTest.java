@@ -14,13 +14,13 @@ import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** The attention weights of a text's encoding, compared with plain loops in double. */
+/** The attention weights of the encoding of a text are compared with plain loops in double. */
 class TextAttentionTest extends TinyModelFolder {
     /**
-     * A state's elements are off by up to 300 u (as in SentenceEncoderTest). The model's weights are normal with a deviation of 0.5: the 21
-     * of a row have absolute values with the sum 8.4 on average, and an element of a query or key has a deviation of 2.3. A score, 7
-     * products over the root of 7, is off by up to 2 x 7 x 2.3 x 8.4 / 2.6 = 102 times 300 u, and a weight by half of that. Errors of one
-     * sign would add up to this; a tenth of it is allowed. Measured: 5.5 u.
+     * Elements of a state have errors of up to 300 u (as in SentenceEncoderTest). The weights of the model are normal with a deviation of
+     * 0.5. The absolute values of the 21 weights of a row sum to 8.4 on average, and an element of a query or key has a deviation of 2.3. A
+     * score is 7 products divided by the square root of 7, so its error is at most 2 x 7 x 2.3 x 8.4 / 2.6 = 102 times 300 u, and the error
+     * of a weight is half of that. Errors of one sign would add up to this; a tenth of it is allowed. The measured error is 5.5 u.
      */
     private static final double TOLERANCE = 5 * 300 * 0x1p-24;
 
@@ -49,8 +49,8 @@ class TextAttentionTest extends TinyModelFolder {
                             worst = Math.max(worst, Math.abs(weight - expected[layer][head][query][key]));
                             sum += weight;
                         }
-                        // 11 roundings of the sum of up to 12 exponentials, and two of each weight: the reciprocal and
-                        // a product
+                        // the sum of up to 12 exponentials has 11 roundings, and each weight has two, for the
+                        // reciprocal and a product
                         assertEquals(1, sum, 13 * 0x1p-24);
                     }
                 }

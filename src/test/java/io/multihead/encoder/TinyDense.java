@@ -16,7 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 
-/** Dense modules with random weights, as folders of sentence-transformers, and the same in double. */
+/** Dense modules with random weights, as folders of sentence-transformers and in double. */
 record TinyDense(String name, DenseLayer.Config config, Map<String, Tensor> weights) {
     private static final double U = 0x1p-24;
 
@@ -33,7 +33,7 @@ record TinyDense(String name, DenseLayer.Config config, Map<String, Tensor> weig
         return new TinyDense(name, config, weights);
     }
 
-    /** Writes the folder of the module, its weights in this type. */
+    /** Writes the folder of the module with weights of this type. */
     void write(Path model, DType dtype) throws IOException {
         Path folder = Files.createDirectories(model.resolve(name));
         Files.writeString(folder.resolve("config.json"), JsonWriter.write("config", config.toJson()));
@@ -60,11 +60,12 @@ record TinyDense(String name, DenseLayer.Config config, Map<String, Tensor> weig
         return "{\"path\": \"" + path + "\", \"type\": \"sentence_transformers.models." + type + "\"}";
     }
 
-    /** A vector and how far each of its elements may be off. */
+    /** A vector and the largest error of its elements. */
     @SuppressWarnings("ArrayRecordComponent")
     record Bounded(double[] vector, double error) {
         /**
-         * Over the length n, x / n is off by e / n, and by as much as n is, which is sqrt(length) e at most, times x / n <= 1; and is rounded once.
+         * Returns the vector divided by its norm n. An element x / n has an error of e / n, an error from n of at most sqrt(length) e / n,
+         * because x / n <= 1, and is rounded once.
          */
         Bounded normalized() {
             double squares = 0;
@@ -81,8 +82,9 @@ record TinyDense(String name, DenseLayer.Config config, Map<String, Tensor> weig
     }
 
     /**
-     * Computes the module. A product of n elements with errors of e has an error of e sum |w|, and of (n + 1) u sum |w x| from rounding; no
-     * function of PyTorch's here is steeper than 1.13, or has an error of more than 16 u of its input and output.
+     * Computes the module. A product of n elements with errors of e has an error of e sum |w|, and an error of (n + 1) u sum |w x| from
+     * rounding. The functions of PyTorch used here have a slope of at most 1.13, and an error of at most 16 u relative to the larger of
+     * input and output.
      */
     Bounded forward(Bounded x) {
         double[] values = x.vector;

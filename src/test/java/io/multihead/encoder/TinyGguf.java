@@ -16,7 +16,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** The small models as llama.cpp's converters write them to GGUF. */
+/** The small models in the form in which llama.cpp's converters write them to GGUF. */
 final class TinyGguf {
     static final String TOKENIZER = "tokenizer.ggml.";
 
@@ -102,7 +102,7 @@ final class TinyGguf {
                 .set("attention.layer_norm_epsilon", epsilon);
     }
 
-    /** {@link TinyModel}, optionally with a head. */
+    /** Returns {@link TinyModel}, optionally with a head. */
     static TinyGguf bert(Map<String, Tensor> weights) {
         TinyGguf file = new TinyGguf("bert", weights, BERT)
                 .sizes(
@@ -116,7 +116,7 @@ final class TinyGguf {
         return file;
     }
 
-    /** {@link TinyXlmR}, whose rows of padding are not in the file. */
+    /** Returns {@link TinyXlmR} without the position rows of padding, which such files do not have. */
     static TinyGguf xlmR(Map<String, Tensor> weights) {
         TinyGguf file = bert(TinyXlmR.shifted(weights, TinyXlmR.FIRST));
         file.metadata.keySet().removeIf(key -> key.startsWith(TOKENIZER));
@@ -149,7 +149,7 @@ final class TinyGguf {
                 .token("unknown_token_id", 3);
     }
 
-    /** {@link TinyNomicBert} without biases. */
+    /** Returns {@link TinyNomicBert} without biases. */
     static TinyGguf nomic(Map<String, Tensor> weights) {
         TinyGguf file = new TinyGguf("nomic-bert", weights, NOMIC)
                 .sizes(TinyNomicBert.DIM, 2, 3, 256, 24, 1e-7)
@@ -158,7 +158,7 @@ final class TinyGguf {
         return file;
     }
 
-    /** {@link TinyModernBert} without biases, except the bias of the labels. */
+    /** Returns {@link TinyModernBert} without biases, except the bias of the labels. */
     static TinyGguf modern(Map<String, Tensor> weights) {
         TinyGguf file = new TinyGguf("modern-bert", weights, MODERN)
                 .sizes(
@@ -230,7 +230,7 @@ final class TinyGguf {
         return writer;
     }
 
-    /** Writes matrices and tables in another type; tensors of one axis stay f32. */
+    /** Writes matrices and tables in another type, and tensors of one axis in f32. */
     Path write(Path file, DType dtype) throws IOException {
         try (Arena arena = Arena.ofConfined()) {
             GgufWriter writer = writer();

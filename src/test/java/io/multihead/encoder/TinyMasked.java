@@ -12,7 +12,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.SplittableRandom;
 
-/** {@link TinyModel} with a head for masked language, as a folder of sentence-transformers' SparseEncoder, and the same in double. */
+/** {@link TinyModel} with the head of a masked language model, as a folder of sentence-transformers' SparseEncoder and in double. */
 public final class TinyMasked {
     static final String MODULES = """
             [{"idx": 0, "path": "", "type": "sentence_transformers.sparse_encoder.models.MLMTransformer"},
@@ -39,7 +39,7 @@ public final class TinyMasked {
         TinyModel.put(head, random, "decoder.weight", WORDS, DIM);
     }
 
-    /** Returns the weights as transformers names them, without a decoder where it is the table of words. */
+    /** Returns the weights with the names of transformers, without a decoder if it is the table of word embeddings. */
     Map<String, Tensor> weights() {
         Map<String, Tensor> all = new LinkedHashMap<>();
         encoder.forEach((name, weight) -> all.put("bert." + name, weight));
@@ -55,7 +55,7 @@ public final class TinyMasked {
                 + TinyModel.CONFIG.strip().substring(1);
     }
 
-    /** Writes a folder of transformers' alone. */
+    /** Writes a folder in the form of transformers. */
     public Path writePlain(Path folder) throws IOException {
         Files.createDirectories(folder);
         Files.writeString(folder.resolve("config.json"), config());
@@ -86,7 +86,7 @@ public final class TinyMasked {
         return folder;
     }
 
-    /** For each word its largest logit, and how far each of them may be off. */
+    /** The largest logit of each word, and the bounds of their errors. */
     @SuppressWarnings("ArrayRecordComponent")
     record Expected(double[] logits, double[] bounds) {}
 
@@ -107,8 +107,9 @@ public final class TinyMasked {
     }
 
     /**
-     * A product has an error of e sum |w| and (n + 1) u sum |w x|, GELU of 1.13 of its input's error and 16 u. A centered element is off by
-     * 2 e at most and the deviation d by e, so that their quotient q is off by (2 + |q|) e / d.
+     * Updates the largest logits and their bounds with the logits of one state. A product has an error of e sum |w| and (n + 1) u sum |w
+     * x|. GELU has 1.13 times the error of its input, and 16 u. A centered element has an error of at most 2 e and the deviation d an error
+     * of e, so their quotient q has an error of (2 + |q|) e / d.
      */
     private void logits(double[] state, double error, double[] largest, double[] bounds) {
         double[] weight = values("transform.dense.weight");

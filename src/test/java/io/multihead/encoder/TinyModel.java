@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 
-/** A small model with random weights, as a folder of sentence-transformers: sizes that are no multiples of anything. */
+/** A small model with random weights, as a folder of sentence-transformers. Its sizes are not multiples of vector or panel sizes. */
 public final class TinyModel {
     static final int DIM = 21;
     static final int HEADS = 3;
@@ -20,7 +20,7 @@ public final class TinyModel {
     static final int POSITIONS = 24;
     static final double EPSILON = 1e-7;
 
-    /** Words are letters, and pieces that continue one are letters too. */
+    /** The tokens are letters that begin a word, letters that continue a word, special tokens, and a few others. */
     static final List<String> VOCABULARY = vocabulary();
 
     static final String MODULES = """
@@ -51,7 +51,7 @@ public final class TinyModel {
         return tokens;
     }
 
-    /** Random weights by name, the same for each seed. */
+    /** Returns random weights by name, which the seed determines. */
     static Map<String, Tensor> weights(long seed) {
         SplittableRandom random = new SplittableRandom(seed);
         Map<String, Tensor> weights = new LinkedHashMap<>();

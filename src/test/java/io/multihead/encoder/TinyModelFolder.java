@@ -6,7 +6,7 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A test with a tiny model in a separate folder, which it may change before it loads it. */
+/** The base of tests with a tiny model in a separate folder, which a test may change before it loads the model. */
 abstract class TinyModelFolder {
     @TempDir
     Path folder;
@@ -20,7 +20,7 @@ abstract class TinyModelFolder {
         return SentenceEncoder.load(Compute.serial(), folder);
     }
 
-    /** Returns the vector of a text from the current model in the folder. */
+    /** Loads the model in the folder and returns the vector of a text. */
     float[] embed(String text) throws IOException {
         try (SentenceEncoder encoder = load()) {
             return encoder.embed(text);

@@ -7,7 +7,7 @@ import java.nio.file.Path;
 public final class TinyModels {
     private TinyModels() {}
 
-    /** Writes a folder of ColBERT's authors. */
+    /** Writes a folder in the form of ColBERT's authors. */
     public static void writeTokens(Path folder) throws IOException {
         new TinyTokenModel(1).writeAuthors(folder);
     }

@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 
-/** A small ModernBERT with random weights: sizes that are no multiples of anything, and windows that are shorter than texts. */
+/** A small ModernBERT with random weights. Its sizes are not multiples of vector or panel sizes, and its windows are shorter than texts. */
 final class TinyModernBert {
     static final int DIM = 30;
     static final int HEADS = 3;
@@ -20,7 +20,7 @@ final class TinyModernBert {
     static final int POSITIONS = 40;
     static final int REACH = 3;
 
-    /** Layers 0 and 2 are global. */
+    /** The configuration, in which layers 0 and 2 are global. */
     static final String CONFIG = """
             {"model_type": "modernbert", "hidden_activation": "gelu", "hidden_size": 30, "num_hidden_layers": 4,
              "num_attention_heads": 3, "intermediate_size": 37, "vocab_size": 264, "max_position_embeddings": 40, "norm_eps": 1e-5,
@@ -28,7 +28,7 @@ final class TinyModernBert {
              "position_embedding_type": "absolute", "reference_compile": false, "classifier_pooling": "mean"}
             """;
 
-    /** The same with all biases, as newer versions of transformers write it. */
+    /** The configuration with all biases, in the form of newer versions of transformers. */
     static final String NEWER = """
             {"model_type": "modernbert", "hidden_activation": "gelu", "hidden_size": 30, "num_hidden_layers": 4,
              "num_attention_heads": 3, "intermediate_size": 37, "vocab_size": 264, "max_position_embeddings": 40, "norm_eps": 1e-5,
@@ -40,7 +40,7 @@ final class TinyModernBert {
 
     private TinyModernBert() {}
 
-    /** Random weights by name, the same for each seed. */
+    /** Returns random weights by name, which the seed determines. */
     static Map<String, Tensor> weights(long seed, boolean biases) {
         SplittableRandom random = new SplittableRandom(seed);
         Map<String, Tensor> weights = new LinkedHashMap<>();
@@ -69,7 +69,7 @@ final class TinyModernBert {
         }
     }
 
-    /** Returns the head's weights, under the names that they have next to the encoder. */
+    /** Returns the weights of the head, with their names in a file that also contains the encoder. */
     static Map<String, Tensor> head(long seed, boolean biases, int labels) {
         SplittableRandom random = new SplittableRandom(seed + 1000);
         Map<String, Tensor> weights = new LinkedHashMap<>();
@@ -79,7 +79,7 @@ final class TinyModernBert {
         return weights;
     }
 
-    /** Writes the folder of an encoder alone, as sentence-transformers does. */
+    /** Writes the folder of an encoder without a head, as sentence-transformers does. */
     static Path write(Path folder, String config, Map<String, Tensor> weights) throws IOException {
         TinyModel.write(folder);
         Files.delete(folder.resolve("vocab.txt"));

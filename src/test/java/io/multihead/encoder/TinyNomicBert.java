@@ -16,12 +16,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 
-/** A small nomic BERT with random weights, with biases or without, and its vectors as plain loops in double. */
+/** A small nomic BERT with random weights, with or without biases, and its vectors in plain loops in double. */
 final class TinyNomicBert {
     static final int DIM = 24;
     private static final int HEADS = 3;
     private static final int HEAD_DIM = DIM / HEADS;
-    /** Next to the 40 of the configuration: the code rounds up. */
+    /** The number of inner elements. The configuration has 40, which the reference rounds up. */
     private static final int INNER = 256;
 
     private static final double EPSILON = 1e-7;
@@ -54,7 +54,10 @@ final class TinyNomicBert {
         }
     }
 
-    /** SwiGLU and halves of a head without biases, GeGLU and neighbors with biases. */
+    /**
+     * Returns the configuration. Without biases it has SwiGLU and rotations that pair halves of a head, with biases GeGLU and rotations of
+     * adjacent elements.
+     */
     String config() {
         return """
                 {"model_type": "nomic_bert", "n_embd": 24, "n_layer": 2, "n_head": 3, "n_inner": 40, "vocab_size": 60,
@@ -144,7 +147,7 @@ final class TinyNomicBert {
         return context;
     }
 
-    /** Pairs are neighbors with biases, else halves of a head. */
+    /** Rotates a head. Pairs are adjacent elements with biases, else elements of both halves of the head. */
     private double[] rotated(double[] row, int at, int position) {
         double[] result = new double[HEAD_DIM];
         for (int i = 0; i < HEAD_DIM / 2; i++) {
@@ -157,7 +160,7 @@ final class TinyNomicBert {
         return result;
     }
 
-    /** Returns the output of a cross-encoder's head. */
+    /** Returns the output of the head of a cross-encoder. */
     double logit(int[] ids, int[] types) {
         double[] pooled = linear("pooler.dense", states(ids, types)[0]);
         return linear("classifier", Arrays.stream(pooled).map(Math::tanh).toArray())[0];

@@ -12,7 +12,7 @@ import java.util.SplittableRandom;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
-/** {@link TinyModel} with a head of random weights, as a folder of transformers, and the same in double. */
+/** {@link TinyModel} with a head of random weights, as a folder of transformers and in double. */
 public final class TinyReranker {
     private static final double U = 0x1p-24;
 
@@ -22,8 +22,8 @@ public final class TinyReranker {
     public TinyReranker(long seed, int labels) {
         this.labels = labels;
         weights = new LinkedHashMap<>(TinyModel.weights(seed));
-        // the first token looks at all tokens, so that a wrong one changes its state by more than the bound of the
-        // roundings
+        // the first token attends to all tokens, so that a wrong token changes its state by more than the rounding
+        // bound
         weights.replaceAll((name, weight) -> name.endsWith("query.weight") ? times(0.1f, weight) : weight);
         weights.replaceAll((name, weight) -> name.endsWith("value.weight") ? times(6, weight) : weight);
         SplittableRandom random = new SplittableRandom(seed + 1000);
@@ -41,12 +41,12 @@ public final class TinyReranker {
         return Tensor.of(values, weight.shape().toArray());
     }
 
-    /** The weights by their names, without the encoder's own prefix. */
+    /** Returns the weights by name, without the prefix of the encoder. */
     Map<String, Tensor> weights() {
         return weights;
     }
 
-    /** Returns the weights with the names that transformers gives them. */
+    /** Returns the weights with the names of transformers. */
     Map<String, Tensor> named() {
         Map<String, Tensor> named = new LinkedHashMap<>();
         weights.forEach((name, weight) -> named.put(name.startsWith("classifier") ? name : "bert." + name, weight));
@@ -72,14 +72,14 @@ public final class TinyReranker {
         return folder;
     }
 
-    /** Outputs of the head, and the largest error of each in f32. */
+    /** Outputs of the head, and the bounds of their errors in f32. */
     @SuppressWarnings("ArrayRecordComponent")
     record Outputs(double[] exact, double[] bounds) {}
 
     /**
-     * Computes the outputs for a sequence. A state of f32 has an error of E at most ({@link SentenceEncoderTest#TOLERANCE}, for elements of
-     * about 1, and in proportion for larger ones); a row of the first layer of sum |w| E and of its own n + 1 roundings of sum |w x|; tanh
-     * makes no error larger, and the last layer is in double.
+     * Computes the outputs for a sequence. A state in f32 has an error of at most E, which is {@link SentenceEncoderTest#TOLERANCE} for
+     * elements of about 1, and larger in proportion for larger elements. A row of the first layer has an error of sum |w| E, and n + 1
+     * roundings of sum |w x|. tanh does not increase an error, and the last layer is in double.
      */
     Outputs outputs(int[] ids, int[] types) {
         double[] state = new ReferenceEncoder(weights).states(ids, types)[0];
@@ -122,12 +122,15 @@ public final class TinyReranker {
     /** A pair as ids and token types. */
     @SuppressWarnings("ArrayRecordComponent")
     record Pair(int[] ids, int[] types) {
-        /** Cuts the longer text token by token; of two equally long ones that which was the shorter, or the first. */
+        /**
+         * Truncates the longer text token by token. If both have the same length, the text that was the shorter one is truncated, or the
+         * query.
+         */
         static Pair of(int[] query, int[] passage, int maxTokens) {
             return of(query, passage, maxTokens, 2, 3);
         }
 
-        /** Does so with other tokens around the texts. */
+        /** Truncates the texts, with other tokens around the texts. */
         static Pair of(int[] query, int[] passage, int maxTokens, int begin, int end) {
             int first = query.length;
             int second = passage.length;
@@ -152,7 +155,7 @@ public final class TinyReranker {
         }
     }
 
-    /** Words of one to eight letters, each of which is a token. */
+    /** Returns texts of words of one to eight letters, each of which is a token. */
     static List<String> texts(SplittableRandom random, int count, int mostWords) {
         return IntStream.range(0, count)
                 .mapToObj(text -> IntStream.range(0, random.nextInt(mostWords + 1))

@@ -18,12 +18,12 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.SplittableRandom;
 
-/** Static embeddings of random rows, as folders of sentence-transformers and model2vec, and the same in double. */
+/** Static embeddings of random rows, as folders of sentence-transformers and model2vec and in double. */
 final class TinyStatic {
     static final int DIM = TinyModel.DIM;
     static final int ROWS = TinyModel.VOCABULARY.size();
 
-    /** With a template of {@code [CLS]} and {@code [SEP]}, which static embeddings do not have. */
+    /** The tokenizer, whose template has {@code [CLS]} and {@code [SEP]}, which static embeddings do not use. */
     static final WordPiece WORDS = WordPiece.ofVocabulary(TinyModel.VOCABULARY, TextNormalization.UNCASED);
 
     static final String MODULES = """
@@ -31,13 +31,13 @@ final class TinyStatic {
              {"idx": 1, "name": "1", "path": "1_Normalize", "type": "sentence_transformers.models.Normalize"}]
             """;
 
-    /** Of model2vec, which adds no tokens around texts. */
+    /** The template of model2vec, which adds no tokens around texts. */
     private static final String NO_ENDS =
             "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],\"special_tokens\":{}}";
 
     private TinyStatic() {}
 
-    /** Rows of positive numbers, whose sums show every missing or wrong one. */
+    /** Returns rows of positive numbers, so that a missing or wrong row always changes a sum. */
     static Tensor rows(long seed, int rows) {
         SplittableRandom random = new SplittableRandom(seed);
         float[] values = new float[rows * DIM];
@@ -65,12 +65,12 @@ final class TinyStatic {
                 module.resolve("model.safetensors"), Map.of("embedding.weight", rows), Map.of("format", "pt"));
     }
 
-    /** Returns the same numbers rounded to a type. */
+    /** Returns the rows rounded to a type. */
     static Tensor as(DType dtype, Tensor rows) {
         return rows.copy(Arena.ofAuto(), dtype);
     }
 
-    /** Returns the mean of rows, in double; without rows it is zero. */
+    /** Returns the mean of rows in double, which is zero without rows. */
     static double[] mean(Tensor rows, int[] ids) {
         double[] mean = new double[DIM];
         for (int id : ids) {
@@ -84,25 +84,25 @@ final class TinyStatic {
         return mean;
     }
 
-    /** Returns a vector of length 1; a vector of zeros does not change. */
+    /** Returns the vector divided by its length. A vector of zeros is returned unchanged. */
     static double[] unit(double[] vector) {
         double norm = Math.sqrt(Arrays.stream(vector).map(x -> x * x).sum());
         return Arrays.stream(vector).map(x -> x / Math.max(norm, 1e-12)).toArray();
     }
 
-    /** Returns a text's ids without the tokens around it. */
+    /** Returns the ids of a text without the tokens around it. */
     static int[] ids(String text) {
         int[] ids = WORDS.encodeWithSpecialTokens(text);
         return Arrays.copyOfRange(ids, 1, ids.length - 1);
     }
 
-    /** Returns the same without unknown tokens. */
+    /** Returns the ids of a text without the tokens around it and without unknown tokens. */
     static int[] known(String text) {
         int unknown = TinyModel.VOCABULARY.indexOf("[UNK]");
         return Arrays.stream(ids(text)).filter(id -> id != unknown).toArray();
     }
 
-    /** A tensor of any type as a file has it. */
+    /** A tensor of any type in the form in which a file contains it. */
     record Raw(String dtype, String shape, byte[] bytes) {
         static Raw of(Tensor tensor) {
             ByteBuffer bytes = buffer(Float.BYTES * (int) tensor.shape().elements());
@@ -135,7 +135,7 @@ final class TinyStatic {
         }
     }
 
-    /** Writes a folder of model2vec, all files in one place. */
+    /** Writes a folder of model2vec, with all files in one folder. */
     static void writeModel2Vec(Path folder, Map<String, Raw> tensors) throws IOException {
         Files.writeString(folder.resolve("modules.json"), MODULES.replace("0_StaticEmbedding", "."));
         Files.writeString(folder.resolve("config.json"), "{\"model_type\": \"model2vec\", \"normalize\": true}");

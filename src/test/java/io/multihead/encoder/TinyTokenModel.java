@@ -9,7 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.SplittableRandom;
 
-/** {@link TinyModel} with a projection to 10 elements, as folders of PyLate and of ColBERT's authors, and the same in double. */
+/** {@link TinyModel} with a projection to 10 elements, as folders of PyLate and of ColBERT's authors and in double. */
 final class TinyTokenModel {
     static final int DIMENSION = 10;
     static final int QUERY_TOKENS = 14;
@@ -53,7 +53,10 @@ final class TinyTokenModel {
         return folder;
     }
 
-    /** Prefixes are tokens of the vocabulary here, too; of punctuation a colon alone is in it, so that unknown tokens have no vectors. */
+    /**
+     * Writes a folder of ColBERT's authors. Prefixes are tokens of the vocabulary, too. A colon is the only punctuation in the vocabulary,
+     * so unknown tokens have no vectors.
+     */
     Path writeAuthors(Path folder) throws IOException {
         Files.createDirectories(folder);
         Files.writeString(
@@ -71,14 +74,15 @@ final class TinyTokenModel {
         return folder;
     }
 
-    /** Vectors of length 1, and how far each element of f32 may be off. */
+    /** Vectors of length 1, and the bounds of the errors of their elements in f32. */
     @SuppressWarnings("ArrayRecordComponent")
     record Expected(double[][] vectors, double[] bounds) {}
 
     /**
-     * Computes the vectors of a sequence of which all see the first {@code keys} tokens. A state of f32 has an error of E at most ({@link
-     * SentenceEncoderTest#TOLERANCE}), a projected element of e = sum |w| E and its own roundings of sum |w x|. Over the length n,
-     * x / n is off by e / n, and by as much as n is, which is sqrt(dimension) e at most, times x / n <= 1; and is rounded once.
+     * Computes the vectors of a sequence in which all tokens see the first {@code keys} tokens. A state in f32 has an error of at most E
+     * ({@link SentenceEncoderTest#TOLERANCE}). A projected element has an error e of sum |w| E and the roundings of sum |w x|. Divided by
+     * the length n, an element x / n has an error of e / n, an error from n of at most sqrt(dimension) e / n, because x / n <= 1, and is
+     * rounded once.
      */
     Expected expected(int[] ids, int keys) {
         double[][] states = new ReferenceEncoder(weights).states(ids, keys);

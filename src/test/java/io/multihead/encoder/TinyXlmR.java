@@ -12,9 +12,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 
-/** {@link TinyModel} as XLM-R: two rows of positions more, one token type, and a Unigram tokenizer. */
+/** {@link TinyModel} as XLM-R, with two additional rows of positions, one token type, and a Unigram tokenizer. */
 final class TinyXlmR {
-    /** Rows before the row of the first position. */
+    /** The number of rows before the row of the first position. */
     static final int FIRST = 2;
 
     private static final String POSITIONS = "embeddings.position_embeddings.weight";
@@ -30,7 +30,7 @@ final class TinyXlmR {
                 .replace("type_vocab_size\": 2", "type_vocab_size\": 1");
     }
 
-    /** Letters, alone and at the beginning of a word, after XLM-R's first tokens. */
+    /** Returns a tokenizer with XLM-R's first tokens, and letters alone and at the beginning of a word. */
     static String tokenizer() {
         List<String> pieces = new ArrayList<>(List.of("<s>", "<pad>", "</s>", "<unk>", "\u2581"));
         for (char letter = 'a'; letter <= 'z'; letter++) {
@@ -41,7 +41,7 @@ final class TinyXlmR {
         return UnigramFixture.json("null", UnigramFixture.metaspace(""), pieces, scores, false);
     }
 
-    /** Returns random weights by the names within the encoder. */
+    /** Returns random weights by name, without the prefix of the encoder. */
     static Map<String, Tensor> weights(long seed, int first) {
         Map<String, Tensor> weights = new LinkedHashMap<>(TinyModel.weights(seed));
         SplittableRandom random = new SplittableRandom(seed + 2000);
@@ -50,7 +50,7 @@ final class TinyXlmR {
         return weights;
     }
 
-    /** Returns the weights as the reference reads them, whose positions begin at row 0. */
+    /** Returns the weights for the reference, which reads positions from row 0. */
     static Map<String, Tensor> shifted(Map<String, Tensor> weights, int first) {
         Map<String, Tensor> shifted = new LinkedHashMap<>(weights);
         Tensor rows = weights.get(POSITIONS).slice(0, first, first + TinyModel.POSITIONS);
@@ -58,7 +58,9 @@ final class TinyXlmR {
         return shifted;
     }
 
-    /** Returns random weights, including a head's, whose first token looks at all tokens, so that a wrong token changes its state. */
+    /**
+     * Returns random weights, including weights of a head. The first token attends to all tokens, so that a wrong token changes its state.
+     */
     static Map<String, Tensor> classifier(long seed, int first) {
         Map<String, Tensor> weights = weights(seed, first);
         weights.replaceAll((name, weight) -> name.endsWith("query.weight") ? times(0.1f, weight) : weight);
@@ -79,7 +81,7 @@ final class TinyXlmR {
         return Tensor.of(values, weight.shape().toArray());
     }
 
-    /** Writes the folder of a cross-encoder, whose padding has the row before the row of the first position. */
+    /** Writes the folder of a cross-encoder. The row of the padding token precedes the row of the first position. */
     static Path writeClassifier(Path folder, Map<String, Tensor> weights) throws IOException {
         write(folder, weights, FIRST - 1);
         Files.delete(folder.resolve("modules.json"));
@@ -90,7 +92,7 @@ final class TinyXlmR {
         return folder;
     }
 
-    /** Writes the folder as transformers does, with the head of a masked language model and a pooler, which vectors do not use. */
+    /** Writes the folder as transformers does, including the head of a masked language model and a pooler, which vectors do not use. */
     static Path write(Path folder, Map<String, Tensor> weights, int padding) throws IOException {
         TinyModel.write(folder);
         Files.delete(folder.resolve("vocab.txt"));

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Vectors of tokens on a tiny model: numbers, the tokens that have vectors, batches, folders. */
+/** Vectors of tokens with a tiny model: their values, the tokens that have vectors, batches and folders. */
 @Tag("lanes")
 class TokenEncoderTest {
     private static final TinyTokenModel MODEL = new TinyTokenModel(1);
@@ -49,7 +49,10 @@ class TokenEncoderTest {
         assertEquals(TinyTokenModel.DOCUMENT_TOKENS, encoder.documentTokens());
     }
 
-    /** Masks see only the text and are not seen, and each of them has a vector; a query that is too long has none. */
+    /**
+     * Queries are filled with mask tokens, which see only the text, are not seen by any token, and have vectors. A query that is too long
+     * has no mask tokens.
+     */
     @Test
     void queriesAreFilledWithMasks() {
         List<String> texts = new ArrayList<>(TinyReranker.texts(new SplittableRandom(1), 30, 5));
@@ -89,7 +92,10 @@ class TokenEncoderTest {
         assertEquals(3, vectors.vectors(texts.size() - 1).length, "[CLS], the prefix and [SEP]");
     }
 
-    /** PyLate compares all tokens with the list, including the tokens around a text; ColBERT's authors do the same, and their list is punctuation. */
+    /**
+     * PyLate compares all tokens with the skip list, including the tokens around a text. ColBERT's authors do the same, and their list is
+     * punctuation.
+     */
     @Test
     void skippedTokensAroundADocumentHaveNoVectors() throws IOException {
         float[][] all = encoder.embedDocuments(List.of("cd e")).vectors(0);
@@ -98,7 +104,7 @@ class TokenEncoderTest {
         assertSkips(new float[][] {all[0], all[1], all[2], all[3], all[4]}, "[SEP]");
         assertSkips(new float[][] {all[0], all[2], all[3], all[4], all[5]}, "z");
         assertSkips(new float[][] {all[1], all[3], all[4]}, "[CLS]", "c", "[SEP]");
-        // queries keep theirs
+        // queries keep the vectors of all tokens
         float[][] query = encoder.embedQueries(List.of("cd e")).vectors(0);
         skip("[CLS]", "query", "[MASK]");
         try (TokenEncoder skipping = TokenEncoder.load(Compute.serial(), folder.resolve("pylate"))) {
@@ -190,13 +196,13 @@ class TokenEncoderTest {
                 }
                 sum += best;
             }
-            // 14 products of vectors of length 1, of 10 roundings each
+            // the score sums 14 products of vectors of length 1, each with 10 roundings
             assertEquals(sum, scores[i], 14 * 12 * 0x1p-24);
         }
         assertEquals(0, encoder.score("cd e", encoder.embedDocuments(List.of())).length);
     }
 
-    /** Punctuation is not in the tiny vocabulary: its unknown token has no vector, as in PyLate. */
+    /** Punctuation is not in the tiny vocabulary and becomes the unknown token, which has no vector, as in PyLate. */
     @Test
     void foldersOfTheAuthorsHaveTheSameVectors() throws IOException {
         Path authors = MODEL.writeAuthors(folder.resolve("authors"));
@@ -279,7 +285,7 @@ class TokenEncoderTest {
         assertThrows(NoSuchFileException.class, () -> TokenEncoder.load(Compute.serial(), folder.resolve("none")));
     }
 
-    /** As masks fill each query, and a vocabulary without {@code [MASK]} has it behind all others. */
+    /** Mask tokens fill each query, and a vocabulary without {@code [MASK]} gets it as the last token, which then needs a row. */
     @Test
     void whatSequencesHaveMustHaveARow() throws IOException {
         Path pylate = folder.resolve("pylate");

@@ -58,7 +58,9 @@ public record TrainedHeads(Compute cpu, Arena arena, Function<String, Tensor> we
         return new TrainedHeads(cpu, arena, weights, blocks);
     }
 
-    /** Returns the input of the first block, {@code [1, tokens, dim]}: word, position and type, normalized. */
+    /**
+     * Returns the input of the first block, {@code [1, tokens, dim]}, which is the normalized sum of word, position and type embeddings.
+     */
     Tensor embedded(int... ids) {
         Tensor words = weights.apply("embeddings.word_embeddings.weight");
         Tensor positions = weights.apply("embeddings.position_embeddings.weight");
@@ -78,7 +80,7 @@ public record TrainedHeads(Compute cpu, Arena arena, Function<String, Tensor> we
         return y;
     }
 
-    /** Returns the blocks, of which only some heads work. */
+    /** Returns the blocks with a mask that keeps only the given heads. */
     Sequence masked(boolean[][] kept) {
         List<TransformerBlock> masked = new ArrayList<>();
         for (int layer = 0; layer < kept.length; layer++) {
@@ -88,7 +90,7 @@ public record TrainedHeads(Compute cpu, Arena arena, Function<String, Tensor> we
         return Sequence.of("", masked);
     }
 
-    /** Returns how similar a text is to a vector: the product of the vector and the mean of the text's last states. */
+    /** Returns the similarity of a text to a vector, which is the product of the vector and the mean of the last states of the text. */
     double similarity(Tensor text, float[] vector, boolean[][] kept) {
         Tensor states = Tensor.zeros(arena, DType.F32, 1, text.dim(1), text.dim(2));
         masked(kept).forward(cpu, text, states);
@@ -128,7 +130,7 @@ public record TrainedHeads(Compute cpu, Arena arena, Function<String, Tensor> we
                 .toArray(double[][]::new);
     }
 
-    /** Returns the blocks with a number of heads in total, without the weights of the other heads. */
+    /** Returns the blocks with {@code survivors} heads in total, without the weights of the other heads. */
     List<TransformerBlock> pruned(List<Tensor> texts, List<float[]> vectors, int heads, int survivors) {
         HeadPruning.Result result = HeadPruning.greedyTo(
                 blocks.size(),
@@ -138,13 +140,13 @@ public record TrainedHeads(Compute cpu, Arena arena, Function<String, Tensor> we
                         .mapToDouble(n -> similarity(texts.get(n), vectors.get(n), kept) / texts.size())
                         .sum(),
                 kept -> importance(texts, vectors, kept));
-        result.steps().forEach(System.out::println); // layer, head, and the remaining mean similarity
+        result.steps().forEach(System.out::println); // the layer, the head, and the remaining mean similarity
         return IntStream.range(0, blocks.size())
                 .mapToObj(layer -> blocks.get(layer).keepHeads(arena, result.survivors(layer)))
                 .toList();
     }
 
-    /** Halves the heads of all-MiniLM-L6-v2 by how similar texts stay to their paraphrases. */
+    /** Removes half of the heads of all-MiniLM-L6-v2, keeping the similarity of texts to their paraphrases. */
     static List<TransformerBlock> halved(Compute cpu, Arena arena, Path folder, List<String> texts, List<String> same)
             throws IOException {
         TransformerBlock.Config config = TransformerBlock.Config.of(384, 12, 1536)

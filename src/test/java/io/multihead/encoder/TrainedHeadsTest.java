@@ -22,11 +22,11 @@ import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** The class of docs/reference/heads.md, word by word, on a small model. */
+/** Tests the class of docs/reference/heads.md, with the same code, on a small model. */
 class TrainedHeadsTest extends TinyModelFolder {
     /**
-     * A state is off by up to 300 u (as in SentenceEncoderTest), here and in the encoder, and states are of the order of 1 before they
-     * are divided by their length, of the order of the root of 21.
+     * A state has an error of up to 300 u (as in SentenceEncoderTest), here and in the encoder. States are about 1 before they are divided
+     * by their length, which is about the square root of 21.
      */
     private static final double TOLERANCE = 2 * 300 * 0x1p-24;
 
@@ -86,8 +86,8 @@ class TrainedHeadsTest extends TinyModelFolder {
                     expected[head] += Math.abs(up - down) / (2 * step) / texts.size();
                 }
             }
-            // central differences are off by a sixth of the third derivative times step^2, 4e-5 times it; measured:
-            // 3.4e-5
+            // the error of central differences is a sixth of the third derivative times step^2, which is 4e-5 times the
+            // derivative; the measured error is 3.4e-5
             assertArrayEquals(HeadImportance.normalized(expected), importance[layer], 3e-4);
         }
     }

@@ -30,8 +30,8 @@ import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
 /**
- * Tokens after a sequence that no token sees, on the tiny model: they do not change the states of the others, and have the states of the
- * specification.
+ * Tests tokens at the end of a sequence that no token sees, with the tiny model. They do not change the states of other tokens, and have
+ * the states of the specification.
  */
 @Tag("lanes")
 class UnseenTokensProperties {
@@ -64,11 +64,10 @@ class UnseenTokensProperties {
         Buffers buffers = MODEL.transformer.buffers(40);
         MODEL.transformer.forward(THREADS, batch, buffers);
         float[][] states = rows(buffers.states());
-        assertArrayEquals(alone(before), Arrays.copyOfRange(states, 0, 5), "the sequence before");
+        assertArrayEquals(alone(before), Arrays.copyOfRange(states, 0, 5), "the preceding sequence");
+        assertArrayEquals(alone(Arrays.copyOf(ids, seen)), Arrays.copyOfRange(states, 5, 5 + seen), "visible tokens");
         assertArrayEquals(
-                alone(Arrays.copyOf(ids, seen)), Arrays.copyOfRange(states, 5, 5 + seen), "tokens that are seen");
-        assertArrayEquals(
-                alone(after), Arrays.copyOfRange(states, 5 + ids.length, states.length), "the sequence behind");
+                alone(after), Arrays.copyOfRange(states, 5 + ids.length, states.length), "the following sequence");
         double[][] expected = new ReferenceEncoder(WEIGHTS).states(ids, seen);
         for (int token = 0; token < ids.length; token++) {
             for (int i = 0; i < TinyModel.DIM; i++) {

@@ -25,7 +25,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Encoders whose weights are stored in 16 bits, or rounded while they are loaded. */
+/** Encoders with weights that are stored in 16 bits, or rounded during loading. */
 class WeightFormatsTest {
     private static final List<String> TEXTS =
             GoldenTexts.sentences(Models.paragraph()).stream().limit(12).toList();
@@ -34,10 +34,10 @@ class WeightFormatsTest {
     Path folder;
 
     /**
-     * The smallest cosine between a vector of rounded weights and the vector of f32 weights. Rounding adds to each product an error of the
-     * format's relative size ({@code BlockTensor.quantize}, bf16 2^-9, f16 2^-12), independent between layers, so the expected angle is
-     * that size times the square root of the 36 products in a row: the cosine loses half of its square, here with a factor of 4 for the
-     * spread over texts.
+     * Bounds the cosine between vectors with rounded weights and vectors with f32 weights. Rounding adds to each product a relative error
+     * that depends on the format ({@code BlockTensor.quantize}, bf16 2^-9, f16 2^-12) and is independent between layers. The expected angle
+     * is this error times the square root of the 36 products in a row. The cosine is less than 1 by half of the square of the angle, here
+     * times 4 for the spread over texts.
      */
     @ParameterizedTest
     @CsvSource({
@@ -76,7 +76,7 @@ class WeightFormatsTest {
         }
     }
 
-    /** A packed file has the panels and the blocks unchanged, and the same vectors. */
+    /** A packed file contains the panels and the blocks unchanged, and gives the same vectors. */
     @Test
     void roundedWeightsArePackedInFiles() throws IOException {
         Path file = folder.resolve("packed");
@@ -90,8 +90,8 @@ class WeightFormatsTest {
     }
 
     /**
-     * Weights that a folder stores in 16 bits are not widened: vectors have the same bits as with f32 weights of these values, in half the
-     * memory.
+     * Weights that a folder stores in 16 bits are not widened and need half the memory. Vectors have the same bits as with f32 weights of
+     * these values.
      */
     @ParameterizedTest
     @EnumSource(names = {"BF16", "F16"})
@@ -120,7 +120,7 @@ class WeightFormatsTest {
         }
     }
 
-    /** Rows of 21 elements are not whole blocks. */
+    /** The error names the tensor, because rows of 21 elements are not whole blocks. */
     @Test
     void aFormatThatDoesNotFitIsNamed() throws IOException {
         TinyModel.write(folder);
@@ -135,7 +135,7 @@ class WeightFormatsTest {
         assertTrue(message.contains("expected rows of a multiple of 32"), message);
     }
 
-    /** Heads and projections are rounded as the encoder is. */
+    /** Heads and projections are rounded like the encoder. */
     @Test
     void otherEncodersTakeAFormat() throws IOException {
         new TinyReranker(1, 1).write(folder);

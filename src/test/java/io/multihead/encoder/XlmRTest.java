@@ -25,7 +25,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** XLM-R and RoBERTa: positions from two rows on, one token type, a Unigram tokenizer, and a different classifier. */
+/** XLM-R and RoBERTa have positions from row 2, one token type, a Unigram tokenizer, and a different classifier. */
 class XlmRTest {
     private static final List<String> TEXTS =
             List.of("", "a", "abc de fgh", "<mask> a<s> b", "\u4e2d\u6587 x", "qwertyuiopasdfghjklzxcvbnm qwertyuiop");
@@ -90,7 +90,7 @@ class XlmRTest {
         return assertThrows(IllegalArgumentException.class, this::embed).getMessage();
     }
 
-    /** The first token's state passes a layer, tanh and the last layer; there is no pooler. */
+    /** The classifier applies a layer, tanh and the last layer to the state of the first token, without a pooler. */
     @Test
     void aClassifierHasBothItsLayers() throws IOException {
         Map<String, Tensor> weights = TinyXlmR.classifier(5, 2);
@@ -117,8 +117,8 @@ class XlmRTest {
                 for (int j = 0; j < dense.length; j++) {
                     sum += Math.tanh(dense[j]) * values(weights, "classifier.out_proj.weight")[j];
                 }
-                // an error E of the state is 21 x 0.4 E after a layer, 21 x 0.4 times that in the sum, and a quarter of
-                // it at most after the logistic function: 18 E, for states of up to 5
+                // an error E of the state is 21 x 0.4 E after a layer, 21 x 0.4 times larger in the sum, and at most a
+                // quarter of that after the logistic function: 18 E, for states of up to 5
                 assertEquals(1 / (1 + Math.exp(-sum)), scores[i], 100 * SentenceEncoderTest.TOLERANCE, "pair " + i);
             }
             double spread = Arrays.stream(scores).max().getAsDouble()
@@ -150,7 +150,7 @@ class XlmRTest {
         return all;
     }
 
-    /** Its tokenizer is the files' own bytes, including the configuration's. */
+    /** A packed file contains the bytes of the tokenizer's files, including its configuration. */
     @Test
     void aPackedFileHasTheTokenizersFiles() throws IOException {
         TinyXlmR.write(folder, TinyXlmR.weights(1, 2), 1);
@@ -178,7 +178,7 @@ class XlmRTest {
         }
     }
 
-    /** An encoder with other files, such as SentencePiece's, cannot be written. */
+    /** An encoder with other tokenizer files, such as SentencePiece's, cannot be written. */
     @Test
     void aPackedFileNeedsATokenizerJson() throws IOException {
         TinyXlmR.write(folder, TinyXlmR.weights(1, 2), 1);

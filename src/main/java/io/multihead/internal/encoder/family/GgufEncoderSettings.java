@@ -268,7 +268,7 @@ public final class GgufEncoderSettings {
             throw Checks.fail(
                     "tensor \"" + head + "\"",
                     "not in the file",
-                    "expected a cross-encoder's first layer; converters leave that of BERT's own classifiers out");
+                    "expected a cross-encoder's first layer; converters omit this layer of BERT's classifiers");
         }
         if (!has(LABELS)) {
             return 1;
