@@ -1,6 +1,7 @@
 package io.multihead.decoder;
 
 import io.multihead.cache.CacheFullException;
+import io.multihead.internal.base.Checks;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CancellationException;
@@ -76,18 +77,11 @@ final class Generations {
         }
     }
 
-    /** Fails if this thread is interrupted, and leaves the interrupt status set. */
-    static void requireNotInterrupted() {
-        if (Thread.currentThread().isInterrupted()) {
-            throw new CancellationException("session: its thread was interrupted; expected no interrupt");
-        }
-    }
-
     /** Adds the next step of a task, or ends it. */
     private void takeStep(SessionTask task) {
         try {
             task.session.requireOpen();
-            requireNotInterrupted();
+            Checks.notInterrupted("session");
             Step step = task.next(chunkTokens);
             if (step == null) {
                 end(task);

@@ -279,7 +279,7 @@ public final class Session implements AutoCloseable {
 
     private void saveTo(Path file) throws IOException {
         if (length() == 0 || state.first > 0) {
-            String actual = length() == 0 ? "no tokens" : "tokens from " + state.first + " on";
+            String actual = length() == 0 ? "no tokens" : "slid, with tokens from " + state.first + " on";
             throw new IllegalStateException("session: " + actual + "; expected tokens from the first one on");
         }
         if (state.freeTokens() < 0) {

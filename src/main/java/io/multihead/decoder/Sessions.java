@@ -103,7 +103,7 @@ public final class Sessions implements AutoCloseable {
                 if (patience.isOver()) {
                     throw full;
                 }
-                Generations.requireNotInterrupted();
+                Checks.notInterrupted("session");
                 cache.changes.await(seen, cache.maxWait);
             }
         }

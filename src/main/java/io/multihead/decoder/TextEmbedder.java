@@ -147,6 +147,7 @@ public final class TextEmbedder implements Embedder {
      * @return a new array
      * @throws IllegalArgumentException if the text has no token, or more than {@link #maxTokens}
      * @throws ArithmeticException if its vector is not finite
+     * @throws java.util.concurrent.CancellationException if the thread is interrupted
      */
     @Override
     public float[] embed(String text) {
@@ -160,6 +161,7 @@ public final class TextEmbedder implements Embedder {
      * @return a new array for each text
      * @throws IllegalArgumentException if a text has no token, or more than {@link #maxTokens}; nothing is computed
      * @throws ArithmeticException if a vector is not finite; the message names the first such text
+     * @throws java.util.concurrent.CancellationException if the thread is interrupted
      */
     @Override
     public float[][] embed(List<String> texts) {
@@ -195,6 +197,7 @@ public final class TextEmbedder implements Embedder {
      * @throws IllegalArgumentException if a part has no token, the parts together have more than {@link #maxTokens}, or the tokenizer
      *     changes characters of the text; nothing is computed
      * @throws ArithmeticException if a vector is not finite; the message names the first such part
+     * @throws java.util.concurrent.CancellationException if the thread is interrupted
      */
     public float[][] embedChunks(List<String> chunks) {
         List<String> parts = Checks.noNulls(chunks, "chunks");

@@ -3,6 +3,7 @@ package io.multihead.decoder;
 import io.multihead.cache.CacheFormat;
 import io.multihead.cache.SequenceCache;
 import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
 import io.multihead.model.Buffers;
 import io.multihead.model.Pooling;
 import io.multihead.model.TokenBatch;
@@ -90,6 +91,7 @@ final class TextStates {
         try {
             BatchMemory memory = memory(longest);
             for (int first = 0; first < texts.size(); ) {
+                Checks.notInterrupted("embedder");
                 first = embed(cpu, texts, first, memory, pooling, vectors);
             }
         } finally {
@@ -104,6 +106,7 @@ final class TextStates {
         Transformer model = models.of(text.length);
         turn.lock();
         try {
+            Checks.notInterrupted("embedder");
             BatchMemory memory = memory(text.length);
             memory.batch.clear();
             memory.begin();

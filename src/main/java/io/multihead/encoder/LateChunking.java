@@ -22,6 +22,7 @@ public final class LateChunking {
      * @throws IllegalArgumentException if a part has no token, the parts together have more tokens than {@link SentenceEncoder#maxTokens}, or the
      *     encoder has several poolings; nothing is computed
      * @throws IllegalStateException if the encoder or its Compute is closed
+     * @throws java.util.concurrent.CancellationException if the thread is interrupted
      */
     public static float[][] embed(SentenceEncoder encoder, List<String> chunks) {
         Checks.notNull(encoder, "encoder");

@@ -276,6 +276,7 @@ public final class Reranker implements AutoCloseable {
      * @param passage any text
      * @return the score
      * @throws IllegalStateException if the model has several labels, or the reranker or its Compute is closed
+     * @throws java.util.concurrent.CancellationException if the thread is interrupted
      */
     public double score(String query, String passage) {
         return score(query, List.of(Checks.notNull(passage, "passage")))[0];
@@ -288,6 +289,7 @@ public final class Reranker implements AutoCloseable {
      * @param passages any texts
      * @return a new array with a score for each passage, in their order
      * @throws IllegalStateException if the model has several labels, or the reranker or its Compute is closed
+     * @throws java.util.concurrent.CancellationException if the thread is interrupted
      */
     public double[] score(String query, List<String> passages) {
         return score(query, passages, done -> {});
@@ -302,6 +304,7 @@ public final class Reranker implements AutoCloseable {
      *     call
      * @return a new array with a score for each passage, in their order
      * @throws IllegalStateException if the model has several labels, or the reranker or its Compute is closed
+     * @throws java.util.concurrent.CancellationException if the thread is interrupted
      */
     public double[] score(String query, List<String> passages, IntConsumer progress) {
         if (labels() != 1) {
@@ -317,6 +320,7 @@ public final class Reranker implements AutoCloseable {
      * @param passages any texts
      * @return a new array for each passage, in their order, with an output for each label
      * @throws IllegalStateException if the reranker or its Compute is closed
+     * @throws java.util.concurrent.CancellationException if the thread is interrupted
      */
     public double[][] labelScores(String query, List<String> passages) {
         double[] all = outputs(query, passages, done -> {});
@@ -350,6 +354,7 @@ public final class Reranker implements AutoCloseable {
      * @param passages any texts
      * @return a new list of all passages
      * @throws IllegalStateException if the model has several labels, or the reranker or its Compute is closed
+     * @throws java.util.concurrent.CancellationException if the thread is interrupted
      */
     public List<RankedPassage> rank(String query, List<String> passages) {
         return rank(query, passages, Integer.MAX_VALUE);
@@ -364,6 +369,7 @@ public final class Reranker implements AutoCloseable {
      * @return a new list of {@code topN} passages, or of all passages if there are fewer, the highest score
      *     first
      * @throws IllegalStateException if the model has several labels, or the reranker or its Compute is closed
+     * @throws java.util.concurrent.CancellationException if the thread is interrupted
      */
     public List<RankedPassage> rank(String query, List<String> passages, int topN) {
         Checks.atLeast(topN, 1, "topN");

@@ -35,7 +35,7 @@ import java.util.function.IntConsumer;
  *
  * <p>Immutable and thread-safe; virtual threads may call it. The {@code with} methods return views that share weights and
  * threads. {@link #close} frees the weights of all of them; the caller closes the {@link Compute}. An encoder that is not closed keeps its memory
- * until the process ends.
+ * until the process ends. A call on an interrupted thread ends before its next batch with a {@link java.util.concurrent.CancellationException}.
  */
 public final class SentenceEncoder implements Embedder, AutoCloseable {
     private static final String QUERY = "query";

@@ -165,6 +165,7 @@ public final class SparseEncoder implements AutoCloseable {
      * @param text any text
      * @return its vector
      * @throws IllegalStateException if the encoder or its Compute is closed
+     * @throws java.util.concurrent.CancellationException if the thread is interrupted
      */
     public SparseVector embed(String text) {
         return run(List.of(Checks.notNull(text, "text")))[0];
@@ -176,6 +177,7 @@ public final class SparseEncoder implements AutoCloseable {
      * @param texts any texts
      * @return the vectors in the order of the texts
      * @throws IllegalStateException if the encoder or its Compute is closed
+     * @throws java.util.concurrent.CancellationException if the thread is interrupted
      */
     public List<SparseVector> embed(List<String> texts) {
         return List.of(run(Checks.notNull(texts, "texts")));

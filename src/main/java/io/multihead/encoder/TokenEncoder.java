@@ -158,6 +158,7 @@ public final class TokenEncoder implements AutoCloseable {
      * @param texts any texts
      * @return their vectors, in their order
      * @throws IllegalStateException if the encoder or its Compute is closed
+     * @throws java.util.concurrent.CancellationException if the thread is interrupted
      */
     public TokenVectors embedQueries(List<String> texts) {
         return new TokenRun(core, projection, queries).run(Checks.notNull(texts, "texts"));
@@ -169,6 +170,7 @@ public final class TokenEncoder implements AutoCloseable {
      * @param texts any texts
      * @return the vectors in the order of the texts; at least one for each text
      * @throws IllegalStateException if the encoder or its Compute is closed
+     * @throws java.util.concurrent.CancellationException if the thread is interrupted
      */
     public TokenVectors embedDocuments(List<String> texts) {
         return new TokenRun(core, projection, documents).run(Checks.notNull(texts, "texts"));
@@ -182,6 +184,7 @@ public final class TokenEncoder implements AutoCloseable {
      * @return a score for each document, in their order
      * @throws IllegalArgumentException if the vectors have another dimension
      * @throws IllegalStateException if the encoder or its Compute is closed
+     * @throws java.util.concurrent.CancellationException if the thread is interrupted
      */
     public float[] score(String query, TokenVectors documentVectors) {
         Checks.notNull(documentVectors, "documentVectors");

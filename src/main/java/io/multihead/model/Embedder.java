@@ -8,7 +8,8 @@ import java.util.Map;
  * vectors need not know the kind of model.
  *
  * <p>Embedders are immutable and thread-safe; the {@code for} and {@code with} methods return new embedders that share the model. The
- * vector of a text has the same bits alone and in any batch.
+ * vector of a text has the same bits alone and in any batch. If the calling thread is interrupted, a call ends before its next batch with
+ * a {@link java.util.concurrent.CancellationException}, and the thread stays interrupted.
  */
 public interface Embedder {
     /** {@return the elements of a vector} */

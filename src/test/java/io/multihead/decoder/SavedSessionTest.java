@@ -331,7 +331,7 @@ class SavedSessionTest {
         try (Sessions small = model.sessions(SessionOptions.DEFAULT.withContextTokens(20))) {
             Session slid = small.open().append(prompt(15));
             slid.generate(DRAWN.withWhenFull(WhenFull.SLIDE));
-            assertState("session: tokens from 24 on; expected tokens from the first one on", slid);
+            assertState("session: slid, with tokens from 24 on; expected tokens from the first one on", slid);
             Session full = small.open().append(prompt(20));
             full.generate(DRAWN.withWhenFull(WhenFull.SLIDE).withMaxTokens(1));
             assertState("session: 21 tokens; expected at most its context, 20, as it has before it slides", full);

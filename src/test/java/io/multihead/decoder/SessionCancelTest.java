@@ -11,6 +11,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CancellationException;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -98,12 +99,28 @@ class SessionCancelTest {
             Thread.currentThread().interrupt();
             String message =
                     assertThrows(CancellationException.class, call::run).getMessage();
-            assertEquals("session: its thread was interrupted; expected no interrupt", message);
+            assertEquals("session: the calling thread was interrupted; expected no interrupt", message);
             assertTrue(Thread.interrupted());
         }
         assertEquals(0, session.cacheBytes());
         session.generate(OPTIONS);
         assertArrayEquals(whole(prompt(5)), session.tokens());
+    }
+
+    @Test
+    void anEmbedderComputesNothingOnAnInterruptedThread() {
+        TextEmbedder embedder = model.embedder();
+        List<String> texts = List.of("ab", "cd");
+        for (Supplier<float[][]> call :
+                List.<Supplier<float[][]>>of(() -> embedder.embed(texts), () -> embedder.embedChunks(texts))) {
+            float[][] whole = call.get();
+            Thread.currentThread().interrupt();
+            String message =
+                    assertThrows(CancellationException.class, call::get).getMessage();
+            assertEquals("embedder: the calling thread was interrupted; expected no interrupt", message);
+            assertTrue(Thread.interrupted());
+            assertArrayEquals(whole, call.get());
+        }
     }
 
     @Test

@@ -6,6 +6,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.CancellationException;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -43,6 +44,13 @@ public final class Checks {
             throw message.startsWith(place + ": ")
                     ? wrong
                     : new IllegalArgumentException(place + ": " + message, wrong);
+        }
+    }
+
+    /** Fails if this thread is interrupted, and leaves the interrupt status set. */
+    public static void notInterrupted(String argument) {
+        if (Thread.currentThread().isInterrupted()) {
+            throw new CancellationException(argument + ": the calling thread was interrupted; expected no interrupt");
         }
     }
 

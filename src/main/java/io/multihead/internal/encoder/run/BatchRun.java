@@ -1,5 +1,6 @@
 package io.multihead.internal.encoder.run;
 
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.encoder.family.EncoderConfig;
 import io.multihead.internal.encoder.load.EncoderCore;
 import io.multihead.model.Buffers;
@@ -54,13 +55,14 @@ public abstract class BatchRun {
         }
     }
 
-    /** Computes one batch, and returns false if no text is left. */
+    /** Computes one batch, and returns false if no text is left. Fails before the batch if the calling thread is interrupted. */
     protected final boolean step() {
         core.requireOpen(); // here too, since without texts no buffers are taken
         fill();
         if (batch.sequences() == 0) {
             return false;
         }
+        Checks.notInterrupted("encoder");
         Buffers buffers = core.take(batch.tokens());
         try {
             core.model.transformer.forward(core.cpu, batch, buffers);
