@@ -6,8 +6,7 @@ import io.multihead.tensor.Tensor;
 
 /**
  * The slices in which an inference of several layers is computed one after another. Without them a stack of six blocks of 384 features
- * allocated 840 MB of arrays per call for 32 x 256 tokens, since a {@code Compute} keeps at most 64 MiB of them, and the heap grew to
- * between 0.7 and 2.5 GB, depending on the collector.
+ * would need 840 MB of arrays for 32 x 256 tokens.
  *
  * @param x the input, with all independent axes merged into the first one if a view allows it
  * @param y the output, in the same form

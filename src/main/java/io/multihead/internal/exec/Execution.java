@@ -112,7 +112,7 @@ public final class Execution implements AutoCloseable {
         return arrays.take(length);
     }
 
-    /** Keeps an array for later calls: at most 64 MiB of them. */
+    /** Keeps an array for later calls: above 64 MiB of them, only while calls use it. */
     public void giveBack(float[] floats) {
         arrays.giveBack(floats);
     }

@@ -21,15 +21,32 @@ class FloatArrayPoolTest {
     }
 
     @Test
-    void whatWaitsLongestGoesWhenThereIsTooMuch() {
-        float[] old = new float[1 << 22];
-        float[] young = new float[3 << 22];
-        buffers.giveBack(old);
-        buffers.giveBack(young);
-        buffers.giveBack(new float[8]);
-        assertNotSame(old, buffers.take(1 << 22));
-        assertSame(young, buffers.take(3 << 22));
-        buffers.giveBack(new float[(1 << 24) + 1]);
-        assertEquals(1 << 24, buffers.take(1 << 24).length, "one that is too long is not kept");
+    void aboveTheCapacityOnlyUsedArraysAreKept() {
+        float[] unused = new float[1 << 24];
+        float[] used = new float[3 << 22];
+        buffers.giveBack(unused);
+        buffers.giveBack(used);
+        for (int call = 0; call < FloatArrayPool.AGE; call++) {
+            assertSame(used, buffers.take(used.length));
+            buffers.giveBack(used);
+        }
+        assertEquals(4L * (unused.length + used.length), buffers.heldBytes(), "not unused for long enough");
+        assertSame(used, buffers.take(used.length));
+        buffers.giveBack(used);
+        assertEquals(4L * used.length, buffers.heldBytes());
+        assertNotSame(unused, buffers.take(unused.length));
+        assertSame(used, buffers.take(used.length));
+    }
+
+    @Test
+    void atTheCapacityArraysAreKeptForever() {
+        float[] unused = new float[(1 << 24) - 8];
+        float[] used = new float[8];
+        buffers.giveBack(unused);
+        for (int call = 0; call < 2 * FloatArrayPool.AGE; call++) {
+            buffers.giveBack(used);
+            assertSame(used, buffers.take(used.length));
+        }
+        assertSame(unused, buffers.take(unused.length));
     }
 }
