@@ -54,13 +54,25 @@ abstract class ElementLayer implements Layer {
     @Override
     public final Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
         forward(cpu, x, y);
-        return new RecordedPass(this, cpu, x, y) {
-            @Override
-            void differentiate(Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
-                if (dx != null) {
-                    ElementwiseCall.run(cpu, gradient, dy, x, dx);
-                }
+        return new Recorded(cpu, x, y);
+    }
+
+    /** A pass of this layer. */
+    final class Recorded extends RecordedPass {
+        private Recorded(Compute cpu, Tensor x, Tensor y) {
+            super(ElementLayer.this, cpu, x, y);
+        }
+
+        @Override
+        void differentiate(Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
+            if (dx != null) {
+                ElementwiseCall.run(cpu, gradient, dy, x, dx);
             }
-        };
+        }
+
+        /** Replaces gradients with respect to the output by gradients with respect to the input, which need no other memory then. */
+        void differentiateInPlace(Tensor upstream) {
+            differentiate(upstream, upstream, Map.of());
+        }
     }
 }

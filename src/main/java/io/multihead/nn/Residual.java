@@ -6,6 +6,7 @@ import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.Execution;
 import io.multihead.internal.nn.TensorArena;
 import io.multihead.internal.nn.TensorMath;
+import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
@@ -64,10 +65,11 @@ public final class Residual extends ComposedLayer {
             @Override
             void differentiate(Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
                 try (TensorArena arena = new TensorArena(cpu)) {
-                    Tensor through = dx == null ? null : arena.f32(x.shape().toArray());
+                    boolean rounds = dx != null && dx.dtype() != DType.F32; // the sum is rounded once
+                    Tensor through = rounds ? arena.f32(x.shape().toArray()) : dx;
                     pass.backward(dy, through, gradients);
                     if (dx != null && through != null) {
-                        TensorMath.add(cpu, dy, through, dx);
+                        TensorMath.add(cpu, through, dy, dx);
                     }
                 }
             }

@@ -162,7 +162,7 @@ public final class Sequence implements Layer {
         return widest;
     }
 
-    /** Double buffering: returns the arena that layer {@code i} does not read, emptied. */
+    /** Double buffering: returns the arena that does not hold result {@code i - 1}, emptied. */
     private static TensorArena fresh(int i, TensorArena even, TensorArena odd) {
         TensorArena next = i % 2 == 0 ? even : odd;
         next.clear();
@@ -211,8 +211,13 @@ public final class Sequence implements Layer {
         try (TensorArena even = TensorArena.ofCall(cpu);
                 TensorArena odd = new TensorArena(cpu)) {
             Tensor upstream = dy;
+            int written = 0;
             for (int i = layers.size() - 1; i > first; i--) {
-                Tensor down = fresh(i, even, odd).f32(inputs.get(i).toArray());
+                if (upstream != dy && passes.get(i) instanceof ElementLayer.Recorded elements) {
+                    elements.differentiateInPlace(upstream);
+                    continue;
+                }
+                Tensor down = fresh(written++, even, odd).f32(inputs.get(i).toArray());
                 passes.get(i).backward(upstream, down, Gradients.under(prefixes.get(i), gradients));
                 upstream = down;
             }
