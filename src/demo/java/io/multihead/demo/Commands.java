@@ -3,6 +3,7 @@ package io.multihead.demo;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
+import java.util.function.Supplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import picocli.CommandLine;
@@ -36,6 +37,19 @@ public final class Commands {
         line.getErr().println("--help lists the options");
         line.getErr().flush();
         return line.getCommandSpec().exitCodeOnInvalidInput();
+    }
+
+    /**
+     * Returns the value of options.
+     *
+     * @throws ParameterException if the library refuses an argument; it names the option
+     */
+    public static <T> T option(CommandLine line, Supplier<T> value) {
+        try {
+            return value.get();
+        } catch (IllegalArgumentException wrong) {
+            throw new ParameterException(line, message(line, wrong), wrong);
+        }
     }
 
     /** Returns the message of a failure, with the name of the option instead of the library's name of the argument. */

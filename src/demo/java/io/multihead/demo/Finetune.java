@@ -15,7 +15,6 @@ import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Objects;
 import java.util.concurrent.Callable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -154,16 +153,12 @@ public final class Finetune implements Callable<Integer> {
         Path folder = out.resolve("model");
         boolean same = model != null && Files.exists(model) && Files.exists(folder) && Files.isSameFile(model, folder);
         require(!same, "--out", out, "a folder whose subfolder model is not --model");
-        Files.createDirectories(out);
-        OutputFolder.requireWritable(out);
+        OutputPath.requireFolder(spec.commandLine(), "--out", out);
+        if (Files.exists(folder)) {
+            OutputPath.requireFolder(spec.commandLine(), "--out", folder);
+        }
         if (checkpoint != null) {
-            require(!Files.isDirectory(checkpoint), "--checkpoint", checkpoint, "a file, not a folder");
-            Path parent = Objects.requireNonNull(checkpoint.toAbsolutePath().getParent());
-            try {
-                OutputFolder.requireWritable(parent);
-            } catch (IOException e) {
-                require(false, "--checkpoint", checkpoint, "a file in a folder that can be written to");
-            }
+            OutputPath.requireFile(spec.commandLine(), "--checkpoint", checkpoint);
         }
     }
 

@@ -254,14 +254,8 @@ public final class Generate implements Callable<Integer> {
         }
     }
 
-    /** Returns the values of options, or fails with an error that names the wrong option. */
     private <T> T option(Supplier<T> value) {
-        try {
-            return value.get();
-        } catch (IllegalArgumentException wrong) {
-            String message = Commands.message(spec.commandLine(), wrong);
-            throw new ParameterException(spec.commandLine(), message, wrong);
-        }
+        return Commands.option(spec.commandLine(), value);
     }
 
     private LanguageModel load(Compute cpu) throws IOException {

@@ -5,7 +5,6 @@ import io.multihead.demo.train.Task;
 import io.multihead.encoder.SentenceEncoder;
 import java.io.IOException;
 import java.io.PrintWriter;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -132,8 +131,7 @@ public final class Study implements Callable<Integer> {
         int width = threads == 0 ? Runtime.getRuntime().availableProcessors() : threads;
         StudyText chosen = chosenText();
         long start = System.nanoTime();
-        Files.createDirectories(out);
-        OutputFolder.requireWritable(out);
+        OutputPath.requireFolder(spec.commandLine(), "--out", out);
         try (Compute cpu = Compute.threads(width);
                 Parallel parallel = new Parallel(width)) {
             Subject paragraph = Subject.of(chosen, seed, cpu);

@@ -81,8 +81,7 @@ public final class Train implements Callable<Integer> {
         require(layers >= 1, "--layers", layers, "at least 1");
         require(heads >= 1 && embedDim >= 1 && embedDim % heads == 0, "--heads", heads, "a divisor of " + embedDim);
         if (checkpoint != null) {
-            Path folder = checkpoint.toAbsolutePath().getParent();
-            OutputFolder.requireWritable(folder == null ? checkpoint : folder);
+            OutputPath.requireFile(spec.commandLine(), "--checkpoint", checkpoint);
         }
         try (TrainingRun run = new TrainingRun();
                 Compute cpu = Compute.threads(Runtime.getRuntime().availableProcessors())) {

@@ -281,6 +281,15 @@ class FinetuneTest {
                 out,
                 "--checkpoint",
                 nowhere);
+        String file = Files.writeString(folder.resolve("file"), "in the way").toString();
+        assertRefused(2, "--out: " + file + "; expected a folder that can be written to", "--out", file);
+        Path taken = Files.createDirectories(folder.resolve("taken"));
+        Files.writeString(taken.resolve("model"), "in the way");
+        assertRefused(
+                2,
+                "--out: " + taken.resolve("model") + "; expected a folder that can be written to",
+                "--out",
+                taken.toString());
     }
 
     private int run(String... more) {

@@ -155,6 +155,9 @@ public final class Serve implements Callable<Integer> {
         require("--queue", queue, 0, MOST);
         require("--timeout", timeout, 1, Integer.MAX_VALUE);
         require("--warm-up", warmUp, 0, Integer.MAX_VALUE);
+        if (context != null) {
+            require("--context", context, 0, Integer.MAX_VALUE);
+        }
         Metrics metrics = new Metrics();
         try (HttpApi bound = bind(metrics); // fails before models are loaded
                 Compute cpu = Compute.threads(threads);
@@ -248,7 +251,7 @@ public final class Serve implements Callable<Integer> {
         LanguageModel language = model == null ? null : LanguageModel.load(cpu, model);
         Sessions opened = null;
         if (language != null) {
-            opened = language.sessions(sessionOptions(language));
+            opened = Commands.option(spec.commandLine(), () -> language.sessions(sessionOptions(language)));
         }
         return new Loaded(
                 language,

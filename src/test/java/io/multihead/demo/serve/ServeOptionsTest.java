@@ -283,13 +283,21 @@ class ServeOptionsTest {
     }
 
     @Test
-    void wrongOptionsAreNamed() {
+    void wrongOptionsAreNamed() throws Exception {
         assertEquals(2, new Serve().run(new PrintWriter(err, true)));
         assertTrue(err.toString().startsWith("--model, --embed or --rerank: absent"), err.toString());
         err.getBuffer().setLength(0);
         String[] negative = {"--model", "nosuch.gguf", "--warm-up", "-1"};
         assertEquals(2, new Serve().run(new PrintWriter(err, true), negative));
         assertTrue(err.toString().startsWith("--warm-up: -1; expected 0 to "), err.toString());
+        err.getBuffer().setLength(0);
+        String[] noContext = {"--model", "nosuch.gguf", "--context", "-1"};
+        assertEquals(2, new Serve().run(new PrintWriter(err, true), noContext));
+        assertTrue(err.toString().startsWith("--context: -1; expected 0 to "), err.toString());
+        err.getBuffer().setLength(0);
+        String[] longer = {"--model", model(), "--port", "0", "--context", "1000000"};
+        assertEquals(2, new Serve().run(new PrintWriter(err, true), longer));
+        assertTrue(err.toString().startsWith("--context: 1000000; expected at most the model's "), err.toString());
         err.getBuffer().setLength(0);
         assertEquals(1, new Serve().run(new PrintWriter(err, true), "--model", "nosuch.gguf", "--port", "0"));
         assertTrue(
