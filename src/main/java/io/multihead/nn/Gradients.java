@@ -11,8 +11,11 @@ import java.lang.foreign.Arena;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.TreeMap;
 
-/** Maps of gradients by parameter name, as {@link Pass#backward} takes them. Stateless. */
+/**
+ * Maps of gradients by parameter name, as {@link Pass#backward} takes them. The order of a map has no effect on results and errors. Stateless.
+ */
 public final class Gradients {
     private Gradients() {}
 
@@ -61,10 +64,9 @@ public final class Gradients {
      *     written
      */
     public static void clear(Map<String, Tensor> gradients) {
-        Checks.notNull(gradients, "gradients").forEach((name, gradient) -> {
-            Checks.notNull(gradient, String.valueOf(name));
-            TensorChecks.requireOwnStorage(gradient, String.valueOf(name));
-            Execution.requireOpen(gradient.memory(), String.valueOf(name));
+        sorted(gradients).forEach((name, gradient) -> {
+            TensorChecks.requireOwnStorage(Checks.notNull(gradient, name), name);
+            Execution.requireOpen(gradient.memory(), name);
         });
         gradients.forEach((name, gradient) -> gradient.fill(0));
     }
@@ -90,16 +92,15 @@ public final class Gradients {
      *
      * @param cpu threads and scratch
      * @param gradients by name, any floating-point type
-     * @return the square root of the sum of squares, in f64, row by row of the last axis; the same bits on any
-     *     threads
+     * @return the square root of the sum of squares, in f64, row by row of the last axis, in the natural order of the names; the same
+     *     bits on any threads
      * @throws ArithmeticException if an element is not finite; the message names its tensor
      */
     public static double norm(Compute cpu, Map<String, Tensor> gradients) {
         Checks.notNull(cpu, "cpu");
         double squares = 0;
-        for (Map.Entry<String, Tensor> entry :
-                Checks.notNull(gradients, "gradients").entrySet()) {
-            String name = String.valueOf(entry.getKey());
+        for (Map.Entry<String, Tensor> entry : sorted(gradients).entrySet()) {
+            String name = entry.getKey();
             TensorChecks.requireFloating(entry.getValue(), name);
             TensorChecks.requireAccess(cpu, entry.getValue(), name);
             double sum = squares(cpu, entry.getValue());
@@ -148,7 +149,13 @@ public final class Gradients {
 
     private static void requireWritable(Compute cpu, Map<String, Tensor> gradients) {
         Checks.notNull(cpu, "cpu");
+        sorted(gradients).forEach((name, gradient) -> TensorChecks.requireWritable(cpu, gradient, name));
+    }
+
+    private static Map<String, Tensor> sorted(Map<String, Tensor> gradients) {
+        Map<String, Tensor> sorted = new TreeMap<>();
         Checks.notNull(gradients, "gradients")
-                .forEach((name, gradient) -> TensorChecks.requireWritable(cpu, gradient, String.valueOf(name)));
+                .forEach((name, gradient) -> sorted.put(Checks.notNull(name, "name in gradients"), gradient));
+        return sorted;
     }
 }

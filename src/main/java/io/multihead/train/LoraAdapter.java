@@ -199,7 +199,7 @@ public final class LoraAdapter {
      * @param weights the model's weights under Hugging Face's names, such as {@link LlamaLayers#weights()}; adapted weights are copied or
      *     quantized in this call, and {@link #apply} overwrites them
      * @param config the adapted modules
-     * @param seed any number; the same one gives the same adapters
+     * @param seed any number; the same one gives the same adapters for weights in the same order
      * @throws IllegalArgumentException if a module has no matrix, or rows are not whole blocks
      */
     public static LoraAdapter initialize(Arena arena, Map<String, Tensor> weights, Config config, long seed) {

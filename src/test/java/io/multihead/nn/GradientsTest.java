@@ -10,8 +10,12 @@ import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
@@ -66,6 +70,32 @@ class GradientsTest {
             double norm = Gradients.norm(SERIAL, gradients);
             assertEquals(Math.sqrt(squares), norm, norm * values.length * 0x1p-53);
             assertEquals(norm, Gradients.norm(threads, gradients));
+        }
+    }
+
+    /** Sums of these squares differ in their last bits from order to order; the maps of the JDK without an order draw one in each JVM. */
+    @Test
+    void theOrderOfAMapHasNoEffect() {
+        SplittableRandom random = new SplittableRandom(9);
+        LinkedHashMap<String, Tensor> gradients = new LinkedHashMap<>();
+        for (int i = 0; i < 30; i++) {
+            gradients.put("layers." + i, Tensor.of(new float[] {(float) random.nextDouble(0.5, 2)}, 1));
+        }
+        double norm = Gradients.norm(SERIAL, gradients);
+        List<String> names = new ArrayList<>(gradients.keySet());
+        for (int order = 0; order < 50; order++) {
+            Collections.shuffle(names, new Random(order));
+            Map<String, Tensor> same = new LinkedHashMap<>();
+            names.forEach(name -> same.put(name, gradients.get(name)));
+            assertEquals(norm, Gradients.norm(SERIAL, same));
+            assertEquals(norm, Gradients.clip(SERIAL, same, 100));
+        }
+        for (String last : List.of("layers.3", "layers.20")) {
+            gradients.putLast(last, Tensor.of(new float[] {Float.NaN}, 1));
+        }
+        for (Map<String, Tensor> broken : List.of(gradients, gradients.reversed())) {
+            ArithmeticException thrown = assertThrows(ArithmeticException.class, () -> Gradients.norm(SERIAL, broken));
+            assertEquals("gradient of layers.20: not finite; expected numbers", thrown.getMessage());
         }
     }
 
