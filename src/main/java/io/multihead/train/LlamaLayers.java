@@ -81,7 +81,7 @@ public final class LlamaLayers {
         }
         String head = sizes.tied() ? WORDS : HEAD;
         layers = Sequence.of(
-                new Part(WORDS, Embedding.of(get(WORDS + WEIGHT))),
+                new Part(WORDS, new TokenTable(Embedding.of(get(WORDS + WEIGHT)), sizes.context())),
                 new Part("", Sequence.of(BLOCKS, blocks)),
                 new Part(NORM, RmsNorm.of(Shape.of(sizes.dim()), sizes.epsilon(), get(NORM + WEIGHT))),
                 new Part(head, Linear.of(get(head + WEIGHT), null)));
@@ -191,7 +191,7 @@ public final class LlamaLayers {
 
     /**
      * {@return the model as one layer, from ids {@code [batch, tokens]} in f32 to logits {@code [batch, tokens, vocabulary]}; the same layers
-     * that an optimizer trains}. Its parameters have Hugging Face's names, except the parameters of blocks, which have the names of {@link
+     * that an optimizer trains}. Texts of more than {@link #contextTokens} tokens are refused. Its parameters have Hugging Face's names, except the parameters of blocks, which have the names of {@link
      * TransformerBlock} after {@code model.layers.0.} and so on.
      */
     public Sequence layers() {

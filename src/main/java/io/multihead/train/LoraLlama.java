@@ -84,7 +84,7 @@ public final class LoraLlama {
 
     /**
      * {@return the model as one layer, from ids {@code [batch, tokens]} in f32 to logits {@code [batch, tokens, vocabulary]}; the same
-     * layers whose adapters an optimizer trains}
+     * layers whose adapters an optimizer trains}. Texts of more tokens than the folder's {@code max_position_embeddings} are refused.
      */
     public Sequence layers() {
         return layers;
@@ -157,7 +157,7 @@ public final class LoraLlama {
             if (!modules.isEmpty()) {
                 throw Checks.fail("modules", modules.iterator().next(), "expected some of " + String.join(", ", known));
             }
-            Embedding table = Embedding.of(words.copy(arena, words.dtype()));
+            TokenTable table = new TokenTable(Embedding.of(words.copy(arena, words.dtype())), sizes.context());
             Sequence all = Sequence.of(
                     new Part("model.embed_tokens.", table),
                     new Part("", Sequence.of("model.layers.", blocks)),

@@ -150,7 +150,7 @@ public final class TokenWindows {
      * @param gradients by the names of its parameters; parameters without a gradient are frozen
      * @param seed the seed of dropout
      * @return the mean cross-entropy of a target, in nats
-     * @throws IllegalArgumentException if the model does not take these ids, or a gradient does not fit
+     * @throws IllegalArgumentException if the model does not take these ids or windows of this length, or a gradient does not fit
      */
     public double learn(Compute cpu, Layer model, Map<String, Tensor> gradients, long seed) {
         Tensor logits = logits(model);
@@ -168,7 +168,7 @@ public final class TokenWindows {
      * @param cpu threads and scratch
      * @param model a layer from ids to logits
      * @return the mean cross-entropy of a target, in nats
-     * @throws IllegalArgumentException if the model does not take these ids
+     * @throws IllegalArgumentException if the model does not take these ids or windows of this length
      */
     public double loss(Compute cpu, Layer model) {
         Tensor logits = logits(model);

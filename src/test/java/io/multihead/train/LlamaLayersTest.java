@@ -14,6 +14,7 @@ import io.multihead.decoder.Sessions;
 import io.multihead.format.GgufWriter;
 import io.multihead.format.Safetensors;
 import io.multihead.nn.Gradients;
+import io.multihead.nn.Sequence;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.BytePairs;
 import java.io.IOException;
@@ -22,11 +23,13 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -234,6 +237,31 @@ class LlamaLayersTest {
         assertArrayEquals(
                 new int[] {1, 2},
                 TokenWindows.next(new int[] {0, 1, 2}, 1, 2, 5).targets());
+    }
+
+    /** Positions of rotary embeddings have no end: without the refusal, a model would learn positions that it never has. */
+    @Test
+    void windowsOfMoreTokensThanTheContextAreRefused() throws IOException {
+        LlamaLayers.initialize(Arena.ofAuto(), sizes(true), 3).save(folder);
+        int[] tokens = PIECES.tokenizer().encode(TEXT);
+        try (Arena arena = Arena.ofShared()) {
+            LlamaLayers own = LlamaLayers.load(arena, folder);
+            LoraLlama packed = LoraLlama.load(arena, folder, LoraAdapter.Config.of(2, "q_proj"), 1);
+            for (Sequence model : List.of(own.layers(), packed.layers())) {
+                Map<String, Tensor> gradients = Gradients.zeros(arena, model);
+                assertTrue(TokenWindows.next(tokens, 2, 100, 1).learn(CPU, model, gradients, 1) > 0);
+                Gradients.clear(gradients);
+                TokenWindows longer = TokenWindows.next(tokens, 2, 101, 1);
+                String message = "ids: shape [2, 101]; expected [batch, tokens] with at most the model's 100 tokens";
+                assertRefused(message, () -> longer.learn(CPU, model, gradients, 1));
+                assertRefused(message, () -> longer.loss(CPU, model));
+                assertEquals(0, Gradients.norm(CPU, gradients));
+            }
+        }
+    }
+
+    private static void assertRefused(String message, Executable call) {
+        assertEquals(message, assertThrows(IllegalArgumentException.class, call).getMessage());
     }
 
     /**
