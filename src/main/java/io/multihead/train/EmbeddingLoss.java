@@ -48,7 +48,7 @@ public final class EmbeddingLoss {
      *
      * @param scale factor of cosines, above 0; 20 in sentence-transformers
      * @param anchors {@code [n, dim]}, floating-point
-     * @param candidates {@code [m, dim]}, at least as many as anchors
+     * @param candidates {@code [m, dim]}, at least as many as anchors, and at least 2: a single pair has no negatives
      * @param anchorGradient of the anchors' shape, written
      * @param candidateGradient of the candidates' shape, written
      * @return the loss
@@ -66,7 +66,7 @@ public final class EmbeddingLoss {
      *
      * @param scale factor of cosines, above 0; 20 in sentence-transformers
      * @param anchors {@code [n, dim]}, floating-point
-     * @param candidates {@code [m, dim]}, at least as many as anchors
+     * @param candidates {@code [m, dim]}, at least as many as anchors, and at least 2: a single pair has no negatives
      * @param anchorGradient of the anchors' shape, written
      * @param candidateGradient of the candidates' shape, written
      * @return the loss
@@ -91,6 +91,11 @@ public final class EmbeddingLoss {
                     "candidates",
                     candidates.dim(0) + " vectors",
                     "expected at least " + anchors.dim(0) + ", as in anchors");
+        }
+        if (candidates.dim(0) < 2) {
+            // the loss would be 0, and a step would learn nothing
+            throw Checks.fail(
+                    "candidates", "1 vector", "expected at least 2: the others are the negatives of an anchor");
         }
         sides.requireGradients(
                 vectors.anchorGradient, "anchorGradient", vectors.candidateGradient, "candidateGradient");

@@ -137,6 +137,10 @@ class EmbeddingLossTest {
                 .of(two, two, out, zeros(2, 2)));
         refuses("candidates: 1 vectors; expected at least 2, as in anchors", () -> multiple(1, WHOLE)
                 .of(two, one, out, zeros(1, 2)));
+        String single = "candidates: 1 vector; expected at least 2: the others are the negatives of an anchor";
+        refuses(single, () -> multiple(1, WHOLE.withDims(1)).of(one, one, zeros(1, 2), zeros(1, 2)));
+        refuses(single, () -> WHOLE.symmetricNegatives(1, one, one, zeros(1, 2), zeros(1, 2)));
+        assertTrue(multiple(1, WHOLE).of(one, two, zeros(1, 2), zeros(2, 2)) > 0, "a hard negative");
         refuses("candidates: ", () -> multiple(1, WHOLE).of(two, zeros(2, 3), out, zeros(2, 3)));
         refuses("anchors: shape [2]; expected [vectors, dim]", () -> multiple(1, WHOLE)
                 .of(Tensor.of(new float[2]), two, out, out));
