@@ -25,6 +25,8 @@ import java.util.stream.Stream;
 record PairData(List<Pair> trained, List<Pair> heldOut) {
     /** Every third group is held out. */
     private static final int PART = 3;
+    /** Groups of a file: one is held out, and steps need two. */
+    private static final int LEAST = 3;
     /** The number of texts that are embedded together, which limits the memory for files of many pairs. */
     private static final int TOGETHER = 32;
 
@@ -93,12 +95,13 @@ record PairData(List<Pair> trained, List<Pair> heldOut) {
             pairs.add(new Pair(
                     columns[1], columns[0], columns[1], List.of(columns).subList(2, columns.length)));
         }
-        PairData data = divide(pairs);
-        if (data.trained.isEmpty() || data.heldOut.isEmpty()) {
-            throw new IllegalArgumentException(
-                    file + ": " + lines.size() + " lines; expected pairs of two positives or more");
+        long positives = pairs.stream().map(Pair::group).distinct().count();
+        if (positives < LEAST) {
+            throw new IllegalArgumentException(file + ": " + positives
+                    + " different positives; expected at least " + LEAST
+                    + ": one is held out, and the others are each other's negatives");
         }
-        return data;
+        return divide(pairs);
     }
 
     private static PairData divide(List<Pair> pairs) {

@@ -201,7 +201,10 @@ class FinetuneTest {
         assertPairsFail("one\ttwo\n \tthree\n", "line 2: anchor without words; expected a text");
         assertPairsFail("one\ttwo\nthree\t \n", "line 2: positive without words; expected a text");
         assertPairsFail("one\ttwo\nthree\tfour\tfive\t\n", "line 2: hard negative without words; expected a text");
-        assertPairsFail("one\ttwo\n", "1 lines; expected pairs of two positives or more");
+        String few =
+                " different positives; expected at least 3: one is held out, and the others are each other's negatives";
+        assertPairsFail("", "0" + few);
+        assertPairsFail("one\ttwo\nthree\tfour\nfive\tfour\n", "2" + few);
     }
 
     private void assertPairsFail(String lines, String message) throws IOException {
