@@ -41,13 +41,15 @@ final class EventStream {
         return !gone;
     }
 
-    /** Ends the answer after the client has read it. */
-    void end() throws InterruptedException {
+    /** Ends the answer, once the client has read it; returns whether it has. */
+    boolean end() throws InterruptedException {
         events.add("data: [DONE]\n\n");
         events.add(END);
         if (!writer.join(PATIENCE)) {
-            exchange.close(); // also ends the writer
+            exchange.close(); // ends the writer, too
+            return false;
         }
+        return !gone;
     }
 
     private void write() {

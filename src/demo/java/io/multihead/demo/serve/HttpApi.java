@@ -176,7 +176,7 @@ final class HttpApi implements AutoCloseable {
                         error.json().toString());
             }
         } catch (IOException left) {
-            metrics.request(path, 499); // the client has disconnected
+            metrics.request(path, Metrics.CLIENT_LEFT);
         }
     }
 
@@ -251,18 +251,19 @@ final class HttpApi implements AutoCloseable {
         return root;
     }
 
+    /** Sends an answer, and counts it. */
     private void reply(HttpExchange exchange, String path, int status, String type, String text) throws IOException {
-        metrics.request(path, status);
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         exchange.getResponseHeaders().set("Content-Type", type);
         if (exchange.getRequestMethod().equals(HEAD)) {
             exchange.getResponseHeaders().set("Content-Length", String.valueOf(bytes.length));
             exchange.sendResponseHeaders(status, -1);
-            return;
+        } else {
+            exchange.sendResponseHeaders(status, bytes.length);
+            try (OutputStream out = exchange.getResponseBody()) {
+                out.write(bytes);
+            }
         }
-        exchange.sendResponseHeaders(status, bytes.length);
-        try (OutputStream out = exchange.getResponseBody()) {
-            out.write(bytes);
-        }
+        metrics.request(path, status);
     }
 }

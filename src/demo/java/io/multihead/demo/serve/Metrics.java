@@ -11,6 +11,9 @@ import org.jspecify.annotations.Nullable;
 
 /** Counts of a server, in the text format of Prometheus. Thread-safe. */
 final class Metrics {
+    /** The status of a request whose client did not read the answer, as nginx has it. */
+    static final int CLIENT_LEFT = 499;
+
     private final Map<String, LongAdder> requests = new ConcurrentSkipListMap<>();
     private final LongAdder promptTokens = new LongAdder();
     private final LongAdder generatedTokens = new LongAdder();
@@ -19,6 +22,7 @@ final class Metrics {
     private final LongAdder nextTokens = new LongAdder();
     private final DoubleAdder nextSeconds = new DoubleAdder();
 
+    /** Counts a request, which has one status: once its answer is sent, or cannot be. */
     void request(String path, int status) {
         requests.computeIfAbsent("path=\"" + path + "\",status=\"" + status + "\"", key -> new LongAdder())
                 .increment();

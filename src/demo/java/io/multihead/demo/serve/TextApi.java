@@ -214,8 +214,8 @@ final class TextApi {
                 usage(last, call, texts);
                 events.send(last.toString());
             }
-            events.end();
-            metrics.request(exchange.getRequestURI().getPath(), 200);
+            boolean read = events.end();
+            metrics.request(exchange.getRequestURI().getPath(), read ? 200 : Metrics.CLIENT_LEFT);
             return null;
         }
         ObjectNode root = head(call, call.object("chat.completion"));

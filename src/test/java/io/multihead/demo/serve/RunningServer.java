@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.multihead.support.Patience;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -16,6 +17,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
 
 /** A server in this process on a free port. A test closes it. */
 final class RunningServer implements AutoCloseable {
@@ -59,6 +62,16 @@ final class RunningServer implements AutoCloseable {
 
     HttpResponse<String> get(String path) throws IOException, InterruptedException {
         return client.send(request(port(), path).build(), HttpResponse.BodyHandlers.ofString());
+    }
+
+    /** Returns the counts when they fulfill a condition, or after the longest wait: a request is counted after its answer. */
+    String metrics(Predicate<String> condition) throws IOException, InterruptedException {
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(Patience.HANG_SECONDS);
+        String metrics;
+        do {
+            metrics = get("/metrics").body();
+        } while (!condition.test(metrics) && System.nanoTime() - end < 0);
+        return metrics;
     }
 
     HttpResponse<String> post(String path, String body, String... headers) throws IOException, InterruptedException {

@@ -124,7 +124,7 @@ class ServeLoadTest {
         FamilyModel.writeChat(file, "", 1024);
         try (RunningServer server = new RunningServer("--model", file.toString(), "--sessions", "1")) {
             String body = "{\"prompt\": \"ab\", \"seed\": 1, \"max_tokens\": 900, \"stream\": true, \"logprobs\": 20,"
-                    + " \"logit_bias\": {\"2\": -100}}";
+                    + " \"logit_bias\": {\"2\": -100, \"260\": -100}}";
             try (Socket slow = new Socket("127.0.0.1", server.port())) {
                 slow.setReceiveBufferSize(4096);
                 slow.getOutputStream().write(RawRequests.postWithoutChunks("/v1/completions", body));
@@ -146,7 +146,8 @@ class ServeLoadTest {
         Path file = folder.resolve("small.gguf");
         FamilyModel.writeChat(file, "", 1024);
         RunningServer server = new RunningServer("--model", file.toString());
-        String body = "{\"prompt\": \"ab\", \"seed\": 1, \"max_tokens\": 200, \"logit_bias\": {\"2\": -100}";
+        String body =
+                "{\"prompt\": \"ab\", \"seed\": 1, \"max_tokens\": 200, \"logit_bias\": {\"2\": -100, \"260\": -100}";
         String whole = text(server.post("/v1/completions", body + "}"));
         assertTrue(whole.length() > 50, whole);
         try (Socket client = new Socket("127.0.0.1", server.port())) {

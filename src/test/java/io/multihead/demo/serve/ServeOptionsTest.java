@@ -131,8 +131,9 @@ class ServeOptionsTest {
         int context = 1 << 20;
         Path file = folder.resolve("long.gguf");
         FamilyModel.writeChat(file, "", context);
-        String body = "{\"prompt\": \"ab\", \"stream\": true, \"logit_bias\": {\"2\": -100}, \"max_tokens\": " + context
-                + "}";
+        String body =
+                "{\"prompt\": \"ab\", \"stream\": true, \"logit_bias\": {\"2\": -100, \"260\": -100}, \"max_tokens\": "
+                        + context + "}";
         try (RunningServer server = new RunningServer(
                 "--model", file.toString(), "--context", String.valueOf(context), "--sessions", "1", "--queue", "9")) {
             HttpRequest request = HttpRequest.newBuilder(
@@ -145,6 +146,10 @@ class ServeOptionsTest {
             // this request waits for the only session
             String next = "{\"prompt\": \"ab\", \"max_tokens\": 1}";
             assertEquals(200, server.post("/v1/completions", next).statusCode());
+            String counts = "multihead_requests_total{path=\"/v1/completions\",status=\"200\"} 1\n"
+                    + "multihead_requests_total{path=\"/v1/completions\",status=\"499\"} 1\n";
+            String metrics = server.metrics(text -> text.contains(counts));
+            assertTrue(metrics.contains(counts), metrics);
         }
     }
 
