@@ -153,6 +153,32 @@ class CommandsTest {
         }
     }
 
+    /** A script without the line that handles --help would run, for an hour perhaps; so the line is checked first. */
+    @Test
+    void scriptsOfContinuousIntegrationAreProgramsThatPrintTheirComment() throws Exception {
+        int scripts = 0;
+        try (Stream<Path> files = Files.list(Path.of(".ci"))) {
+            for (Path file : files.filter(Files::isRegularFile).sorted().toList()) {
+                List<String> lines = Files.readAllLines(file);
+                if (!lines.getFirst().equals("#!/usr/bin/env bash")) {
+                    continue;
+                }
+                scripts++;
+                assertTrue(Files.isExecutable(file), file + " is not executable");
+                List<String> comment = lines.stream()
+                        .skip(1)
+                        .takeWhile(line -> line.startsWith("#"))
+                        .map(line -> line.replaceFirst("^# ?", ""))
+                        .toList();
+                assertEquals(". \"$(dirname \"$0\")/begin\"", lines.get(comment.size() + 1), file.toString());
+                assertEquals(
+                        comment,
+                        output("bash", file.toString(), "--help").lines().toList());
+            }
+        }
+        assertTrue(scripts >= 18, scripts + " scripts");
+    }
+
     private static String output(String... command) throws IOException, InterruptedException {
         Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
         String text = new String(process.getInputStream().readAllBytes());
