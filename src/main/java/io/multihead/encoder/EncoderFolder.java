@@ -41,14 +41,15 @@ final class EncoderFolder {
             return loaded(core, core.tokenizer.truncation().orElse(core.model.config.positions()), modules, framework);
         }
         EncoderConfig config = ModelFolder.config(files, EncoderFamilies::configure);
+        int maxTokens = TextLength.of(files, modular, TextLength.Task.EMBEDDING, config.positions());
+        LoadedEncoder encoder = loaded(Checkpoint.load(loading, files, config, 0), maxTokens, modules, framework);
         if (!modular && PLAIN.add(folder.toAbsolutePath())) {
             System.getLogger("io.multihead")
                     .log(
                             System.Logger.Level.WARNING,
                             folder + ": no modules.json; pooling is the mean, without normalization and prompts");
         }
-        int maxTokens = TextLength.of(files, modular, TextLength.Task.EMBEDDING, config.positions());
-        return loaded(Checkpoint.load(loading, files, config, 0), maxTokens, modules, framework);
+        return encoder;
     }
 
     private static LoadedEncoder loaded(EncoderCore core, int maxTokens, TextModules modules, Framework framework)

@@ -333,8 +333,12 @@ class EncoderFolderTest extends TinyModelFolder {
             String config = Files.readString(folder.resolve("config.json"));
             Files.writeString(folder.resolve("config.json"), config.replace("\"bert\"", "\"mpnet\""));
             assertFails("config.model_type: mpnet; expected one of ");
-            assertEquals(List.of(), warnings, "of a folder that is refused");
             Files.writeString(folder.resolve("config.json"), config);
+            String vocabulary = Files.readString(folder.resolve("vocab.txt"));
+            Files.writeString(folder.resolve("vocab.txt"), vocabulary.replace("[CLS]", "[ABC]"));
+            assertFails("vocabulary: no token \"[CLS]\"; expected one");
+            assertEquals(List.of(), warnings, "of folders that are refused");
+            Files.writeString(folder.resolve("vocab.txt"), vocabulary);
             load().close();
         } finally {
             logger.removeHandler(handler);
