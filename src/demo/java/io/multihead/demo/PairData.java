@@ -95,7 +95,7 @@ record PairData(List<Pair> trained, List<Pair> heldOut) {
             pairs.add(new Pair(
                     columns[1], columns[0], columns[1], List.of(columns).subList(2, columns.length)));
         }
-        long positives = pairs.stream().map(Pair::group).distinct().count();
+        int positives = numbers(pairs).size();
         if (positives < LEAST) {
             throw new IllegalArgumentException(file + ": " + positives
                     + " different positives; expected at least " + LEAST
@@ -105,13 +105,20 @@ record PairData(List<Pair> trained, List<Pair> heldOut) {
     }
 
     private static PairData divide(List<Pair> pairs) {
-        List<String> groups = pairs.stream().map(Pair::group).distinct().toList();
+        Map<String, Integer> numbers = numbers(pairs);
         List<Pair> trained = new ArrayList<>();
         List<Pair> heldOut = new ArrayList<>();
         for (Pair pair : pairs) {
-            (groups.indexOf(pair.group()) % PART == 0 ? heldOut : trained).add(pair);
+            (numbers.get(pair.group()) % PART == 0 ? heldOut : trained).add(pair);
         }
         return new PairData(List.copyOf(trained), List.copyOf(heldOut));
+    }
+
+    /** Returns the number of each group, in their order. */
+    private static Map<String, Integer> numbers(List<Pair> pairs) {
+        Map<String, Integer> numbers = new LinkedHashMap<>();
+        pairs.forEach(pair -> numbers.putIfAbsent(pair.group(), numbers.size()));
+        return numbers;
     }
 
     /**

@@ -13,6 +13,7 @@ import io.multihead.demo.train.Trainer;
 import io.multihead.encoder.Reranker;
 import io.multihead.encoder.SentenceEncoder;
 import io.multihead.encoder.TinyModel;
+import io.multihead.support.CpuTime;
 import io.multihead.train.AdamW;
 import io.multihead.train.BertCrossEncoder;
 import io.multihead.train.BertLayers;
@@ -28,6 +29,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.SplittableRandom;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -205,6 +207,18 @@ class FinetuneTest {
                 " different positives; expected at least 3: one is held out, and the others are each other's negatives";
         assertPairsFail("", "0" + few);
         assertPairsFail("one\ttwo\nthree\tfour\nfive\tfour\n", "2" + few);
+    }
+
+    /** Searching each line's group among all groups took time that grew with the square of the lines. */
+    @Test
+    void aFileOfManyPairsIsReadInLinearTime() throws Exception {
+        Files.writeString(
+                pairs,
+                IntStream.range(0, 150_000).mapToObj(i -> "a\t" + i + "\n").collect(Collectors.joining()));
+        PairData data = CpuTime.within(10, () -> PairData.read(pairs));
+        assertEquals(50_000, data.heldOut().size());
+        assertEquals(100_000, data.trained().size());
+        assertEquals("0", data.heldOut().getFirst().positive());
     }
 
     private void assertPairsFail(String lines, String message) throws IOException {
