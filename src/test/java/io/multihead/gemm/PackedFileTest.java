@@ -140,7 +140,7 @@ class PackedFileTest {
         assertRefused(file, message);
     }
 
-    /** Found by fuzzing: each size is allowed, but a long cannot hold the number of bytes of both. */
+    /** Each size is allowed, but a long cannot hold the number of bytes of both. */
     @Test
     void sizesWhosePanelsNoLongCountsAreRefused() throws IOException {
         Path file = folder.resolve("weights");
@@ -313,7 +313,7 @@ class PackedFileTest {
         assertArrayEquals(before, c.toArray());
     }
 
-    /** Found in review: the system's message did not name the folder. */
+    /** The message must name the folder, unlike the message of the operating system. */
     @Test
     void aFolderIsRefused() {
         assertRefused(folder, "a folder; expected a file");

@@ -51,7 +51,10 @@ class EnglishTest {
             + "|texts? by (?:any|a) (?:language )?model|(?:when|if) not wanted|in the order wanted|by whom\\b"
             + "|(?:has|have) the bits of(?! (?:an )?elements?)|changes? no (?:bit|answer|result)|types of tokens"
             + "|floating (?:element )?types?\\b|in all(?=[.,;:)])|returns how (?:many|much)\\b|can be had\\b"
-            + "|nothing (?:has|had) been \\w+ then|whoever\\b|thereof\\b|(?<!at )least (?:CPU |processor )?times?\\b)"
+            + "|nothing (?:has|had) been \\w+ then|whoever\\b|thereof\\b|(?<!at )least (?:CPU |processor )?times?\\b"
+            + "|shrunk from|found (?:by fuzzing|in review)|needs? nothing but|(?:gave|gives?|given|giving) up\\b"
+            + "|behind (?:each other|one another)|in whose place|whatever (?:an? )?bytes?\\b|as much of itself"
+            + "|the same in double|of the size of (?:1|one)\\b)"
             + "|(?:^|[.;] )so (?:do|does|is|are|has|have) (?!not)");
 
     /** The rest of a line and annotations between a comment and a public declaration. */

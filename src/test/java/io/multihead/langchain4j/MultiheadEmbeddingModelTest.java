@@ -119,7 +119,7 @@ class MultiheadEmbeddingModelTest {
         assertEquals("model: neither directory, packed file nor resources; expected one of them", neither.getMessage());
     }
 
-    /** Found in review: the name was a dot if the path ended with a dot. */
+    /** The name is the name of the folder, even if the path ends with a dot. */
     @Test
     void theNameIsThatOfTheFolder(@TempDir Path folder) throws IOException {
         Path tiny = TinyModel.write(folder.resolve("tiny"));

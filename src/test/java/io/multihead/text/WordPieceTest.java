@@ -182,7 +182,7 @@ class WordPieceTest {
                 unchanged.encodeWithSpecialTokens("cafe"), unchanged.encodeWithSpecialTokens("ca\ud83dfe\udc00"));
     }
 
-    /** Found in review: a special token that is also a word of the vocabulary was found in plain text. */
+    /** A special token that is also a word of the vocabulary must not be found in plain text. */
     @Test
     void plainTextReachesNoSpecialToken() {
         String added = "{\"id\": 4, \"content\": \"un\"}, {\"id\": 1";
@@ -194,10 +194,7 @@ class WordPieceTest {
                 new int[] {2, 5, 6, 3}, tokenizer.withSpecialTokensInText(false).encodeWithSpecialTokens("un"));
     }
 
-    /**
-     * Found in review: a piece that equals the prefix was treated as a piece that continues a word, and was never
-     * found.
-     */
+    /** A piece that equals the prefix does not continue a word, and must be found. */
     @Test
     void aPieceMayBeThePrefix() {
         WordPiece tokenizer = (WordPiece) Tokenizers.ofEncoderJson(JSON.replace("\"##\"", "\"#\"")
@@ -211,10 +208,7 @@ class WordPieceTest {
                 IntStream.range(0, 4).filter(buffer::continuesWord).boxed().toList());
     }
 
-    /**
-     * Found in review: for given ids, an added token that begins with the prefix was treated as a piece that continues
-     * a word.
-     */
+    /** An added token that begins with the prefix does not continue a word, even if ids are given. */
     @Test
     void anAddedTokenContinuesNoWord() {
         WordPiece tokenizer = (WordPiece)
