@@ -40,7 +40,7 @@ final class Soak {
     /**
      * Runs for the given time and prints errors. The exit status is 1 if there was an error.
      *
-     * @param args threads, seconds
+     * @param args the number of threads and the number of seconds
      */
     public static void main(String[] args) throws InterruptedException {
         int threads = Integer.parseInt(args[0]);

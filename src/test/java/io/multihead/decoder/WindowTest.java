@@ -13,7 +13,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The class of docs/reference/chat.md, which drops the oldest messages of a chat. */
+/** Tests the class of docs/reference/chat.md, which drops the oldest messages of a chat. */
 class WindowTest {
     private static final String TEMPLATE = "{% for m in messages %}{{ m.role[0] + m.content }}"
             + "{% for c in m.tool_calls or [] %}{{ c.function.name }}{{ c.function.arguments | tojson }}{% endfor %}"

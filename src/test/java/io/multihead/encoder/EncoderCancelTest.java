@@ -18,9 +18,9 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** An interrupt ends a call of an encoder before its next batch, and changes no later call. */
+/** An interrupt ends a call of an encoder before its next batch, and does not affect later calls. */
 class EncoderCancelTest {
-    /** Several batches of texts. */
+    /** The texts are several batches. */
     private static final List<String> TEXTS =
             IntStream.range(0, 400).mapToObj(i -> "abc de fgh".substring(i % 9)).toList();
 
@@ -68,7 +68,7 @@ class EncoderCancelTest {
         }
     }
 
-    /** A call that has computed its last batch is complete. */
+    /** An interrupt after the last batch has no effect on the call. */
     @Test
     void anInterruptAfterTheLastBatchHasNoEffect() throws IOException {
         TinyModel.write(folder);
