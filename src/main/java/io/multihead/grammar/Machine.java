@@ -4,7 +4,9 @@ import io.multihead.internal.base.Checks;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 
 /**
  * A pushdown automaton over bytes: states with moves that read a byte of a range, that read nothing, or that call the rule at another state
@@ -43,6 +45,9 @@ final class Machine {
     private int[] callee = new int[64];
 
     private final List<String> tokens = new ArrayList<>();
+    /** By the first state of a schema's rule, the schema's JSON pointer, in the order of the rules. */
+    private final Map<Integer, String> schemas = new LinkedHashMap<>();
+
     private boolean[] end = new boolean[64];
     /** The number of plain characters that a state accepts, whatever they are. */
     private int[] plain = new int[64];
@@ -95,6 +100,16 @@ final class Machine {
 
     static boolean reads(int label, int value) {
         return label >= 0 && (label & 0xff) <= value && value <= label >> 8;
+    }
+
+    /** Records a state as the first one of a schema's rule, for the error if no value conforms to the schema. */
+    void setSchema(int state, String path) {
+        schemas.put(state, path);
+    }
+
+    /** Returns the JSON pointers of schemas by the first states of their rules; empty after {@link #trim}. */
+    Map<Integer, String> schemas() {
+        return schemas;
     }
 
     /** Adds a state without moves. */
@@ -212,6 +227,7 @@ final class Machine {
 
     /** Releases memory that was reserved for more states. */
     void trim() {
+        schemas.clear();
         first = Arrays.copyOf(first, states);
         end = Arrays.copyOf(end, states);
         plain = Arrays.copyOf(plain, states);

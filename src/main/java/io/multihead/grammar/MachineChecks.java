@@ -44,7 +44,7 @@ final class MachineChecks {
         MachineChecks checks = new MachineChecks(machine);
         boolean[] alive = checks.reached(false);
         if (!alive[start]) {
-            throw Checks.fail("grammar", "no text can end", "expected a grammar that allows at least one text");
+            throw checks.nothingAllowed(alive);
         }
         for (int move = 0; move < machine.moves(); move++) {
             boolean called = machine.label(move) != Machine.CALL || alive[machine.callee(move)];
@@ -54,6 +54,50 @@ final class MachineChecks {
         }
         checks.requireNoLeftRecursion(checks.reached(true));
         machine.trim();
+    }
+
+    /** Returns the error of a grammar without texts. It names a schema without values whose parts have values, if there is one. */
+    private IllegalArgumentException nothingAllowed(boolean[] alive) {
+        for (var schema : machine.schemas().entrySet()) {
+            if (!alive[schema.getKey()] && !callsDeadSchema(schema.getKey(), alive)) {
+                return Checks.fail(
+                        schema.getValue(),
+                        "no value conforms to this schema",
+                        "expected a schema to which at least one value conforms");
+            }
+        }
+        String expected = machine.schemas().isEmpty()
+                ? "expected a grammar that allows at least one text"
+                : "expected schemas to which at least one value conforms, and which do not require themselves without end";
+        return Checks.fail("grammar", "no text can end", expected);
+    }
+
+    /** Returns whether the rule of a schema calls, perhaps by a rule for a part of its text, another schema's rule of which no end is reached. */
+    private boolean callsDeadSchema(int start, boolean[] alive) {
+        boolean[] seen = new boolean[machine.states()];
+        ArrayDeque<Integer> waiting = new ArrayDeque<>();
+        visit(start, seen, waiting);
+        while (!waiting.isEmpty()) {
+            int state = waiting.remove();
+            for (int move = machine.first(state); move != Machine.NONE; move = machine.next(move)) {
+                int callee = machine.callee(move);
+                if (machine.label(move) == Machine.CALL && !alive[callee]) {
+                    if (machine.schemas().containsKey(callee)) {
+                        return true;
+                    }
+                    visit(callee, seen, waiting);
+                }
+                visit(machine.target(move), seen, waiting);
+            }
+        }
+        return false;
+    }
+
+    private static void visit(int state, boolean[] seen, ArrayDeque<Integer> waiting) {
+        if (!seen[state]) {
+            seen[state] = true;
+            waiting.add(state);
+        }
     }
 
     /** Returns the states from which an end of their rule is reached; {@code emptily}: without reading a byte. */

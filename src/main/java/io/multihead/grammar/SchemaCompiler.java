@@ -53,6 +53,7 @@ final class SchemaCompiler {
                 throw Checks.fail("schema", "more than " + MOST_RULES + " combinations of schemas", "expected fewer");
             }
             known = machine.state();
+            machine.setSchema(known, all.isEmpty() ? "#" : all.iterator().next().path());
             rules.put(all, known);
             waiting.add(all);
         }

@@ -259,13 +259,26 @@ class GrammarTest {
 
     @Test
     void schemasThatNothingSatisfiesAreRefused() {
-        refused("no text can end", "false");
-        refused("no text can end", "{\"type\":\"string\",\"enum\":[1,2]}");
-        refused("no text can end", "{\"type\":\"integer\",\"minimum\":3,\"maximum\":2}");
+        String none = ": no value conforms to this schema; expected a schema to which at least one value conforms";
+        refused("#" + none, "false");
+        refused("#" + none, "{\"type\":\"string\",\"enum\":[1,2]}");
+        refused("#" + none, "{\"type\":\"integer\",\"minimum\":3,\"maximum\":2}");
+        String property =
+                "{\"type\":\"object\",\"properties\":{\"b\":{\"type\":\"null\"},\"a\":%s},\"required\":[\"a\",\"b\"]}";
+        String broken = "{\"type\":\"string\",\"minLength\":5,\"maxLength\":2}";
+        refused("#/properties/a" + none, property.formatted(broken));
+        refused(
+                "#/properties/a/items" + none,
+                property.formatted("{\"type\":\"array\",\"minItems\":1,\"items\":" + broken + "}"));
+        refused(
+                "#/items" + none,
+                "{\"type\":\"array\",\"minItems\":1,\"items\":{\"$ref\":\"#/$defs/x\"},\"$defs\":{\"x\":" + broken
+                        + "}}");
+        refused("#" + none, "{\"anyOf\":[" + broken + ",false]}");
         refused(
                 "no text can end",
                 "{\"type\":\"object\",\"properties\":{\"a\":{\"$ref\":\"#\"}},\"required\":[\"a\"]}");
-        refused("no text can end", "{\"type\":\"string\",\"pattern\":\"^a$\",\"minLength\":2}");
+        refused("#" + none, "{\"type\":\"string\",\"pattern\":\"^a$\",\"minLength\":2}");
         refused("refers only to itself", "{\"$ref\":\"#\"}");
         refused("refers only to itself", "{\"anyOf\":[{\"type\":\"null\"},{\"$ref\":\"#\"}]}");
     }

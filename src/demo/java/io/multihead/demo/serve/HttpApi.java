@@ -29,6 +29,7 @@ import java.util.TreeSet;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.Supplier;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** HTTP requests and answers: routes, keys, size limits, and errors. */
@@ -40,6 +41,9 @@ final class HttpApi implements AutoCloseable {
     private static final int STOP_SECONDS = 30;
     /** Connections that the system accepts before the server handles them. */
     private static final int BACKLOG = 1024;
+
+    /** The name that Jackson gives to a request; its line and column follow. */
+    private static final Pattern SOURCE = Pattern.compile("\\[Source: [^;]*; (line: \\d+, column: \\d+)]");
 
     private static final ObjectMapper JSON = new ObjectMapper(JsonFactory.builder()
                     .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
@@ -221,7 +225,10 @@ final class HttpApi implements AutoCloseable {
         try {
             return JSON.readTree(bytes);
         } catch (JacksonException malformed) {
-            throw ApiException.wrong(400, "the request is no JSON: " + malformed.getOriginalMessage());
+            throw ApiException.wrong(
+                    400,
+                    "the request is no JSON: "
+                            + SOURCE.matcher(malformed.getOriginalMessage()).replaceAll("$1"));
         } catch (IOException noText) {
             throw ApiException.wrong(400, "the request is no JSON: " + noText.getMessage());
         }

@@ -113,7 +113,7 @@ final class TextApi {
     /** Answers a chat. Returns the answer, or null if it was streamed. */
     @Nullable
     JsonNode chat(Fields fields, HttpExchange exchange) throws IOException, InterruptedException {
-        requireModel(fields);
+        ApiException.requireModel(fields, name);
         requireTemplate();
         ChatFields chat = ChatFields.of(fields);
         boolean logProbabilities = fields.flag("logprobs", false);
@@ -132,7 +132,7 @@ final class TextApi {
     /** Continues a prompt. Returns the answer, or null if it was streamed. */
     @Nullable
     JsonNode completion(Fields fields, HttpExchange exchange) throws IOException, InterruptedException {
-        requireModel(fields);
+        ApiException.requireModel(fields, name);
         fields.require("prompt");
         List<String> prompts = fields.texts("prompt", MOST_PROMPTS);
         if (prompts.isEmpty()) {
@@ -170,13 +170,6 @@ final class TextApi {
             model.chatTemplate();
         } catch (IllegalArgumentException none) {
             throw ApiException.wrong(400, none.getMessage() + "; /v1/completions continues texts");
-        }
-    }
-
-    private void requireModel(Fields fields) {
-        String asked = fields.text("model", name);
-        if (!asked.equals(name)) {
-            throw ApiException.wrong(404, "model: " + asked + " is not here; expected " + name);
         }
     }
 

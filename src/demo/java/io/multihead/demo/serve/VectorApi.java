@@ -21,7 +21,7 @@ final class VectorApi {
 
     /** Answers {@code /v1/embeddings}. */
     static JsonNode embeddings(String name, VectorModels.Embedding model, Fields fields) {
-        requireModel(fields, name);
+        ApiException.requireModel(fields, name);
         fields.require("input");
         List<String> texts = fields.texts("input", MOST_TEXTS);
         String format = fields.text("encoding_format", "float");
@@ -55,7 +55,7 @@ final class VectorApi {
 
     /** Answers {@code /v1/rerank}. */
     static JsonNode rerank(String name, VectorModels.Ranking model, Fields fields) {
-        requireModel(fields, name);
+        ApiException.requireModel(fields, name);
         String query = fields.text("query");
         fields.require("documents");
         List<String> documents = fields.texts("documents", MOST_TEXTS);
@@ -77,12 +77,5 @@ final class VectorApi {
             }
         }
         return root;
-    }
-
-    private static void requireModel(Fields fields, String name) {
-        String asked = fields.text("model", name);
-        if (!asked.equals(name)) {
-            throw ApiException.wrong(404, "model: " + asked + " is not here; expected " + name);
-        }
     }
 }

@@ -239,13 +239,33 @@ class ServeTest {
         assertEquals(
                 400, post("/v1/chat/completions", chat("a".repeat(5000), 1, "")).statusCode());
         assertEquals(413, post("/v1/chat/completions", " ".repeat(9 << 20)).statusCode());
-        assertEquals(
-                404,
-                post("/v1/chat/completions", chat("ab", 1, "").replace("small", "large"))
-                        .statusCode());
         assertEquals(404, post("/v1/chat/completions/more", "{}").statusCode());
         assertEquals(404, post("/v1/embeddings", "{}").statusCode());
         assertEquals(405, server.get("/v1/chat/completions").statusCode());
+    }
+
+    @Test
+    void anotherModelHasTheCodeOfOpenAi() throws Exception {
+        HttpResponse<String> response =
+                post("/v1/chat/completions", chat("ab", 1, "").replace("small", "large"));
+        assertEquals(404, response.statusCode());
+        JsonNode error = JSON.readTree(response.body()).path("error");
+        assertEquals("model_not_found", error.path("code").asText());
+        assertEquals("model", error.path("param").asText());
+        assertEquals(
+                "model: large is not here; expected small",
+                error.path("message").asText());
+    }
+
+    @Test
+    void malformedJsonHasItsLineAndColumn() throws Exception {
+        String message = JSON.readTree(
+                        post("/v1/chat/completions", "{\"messages\":\n [1, 2").body())
+                .at("/error/message")
+                .asText();
+        assertEquals(
+                "the request is no JSON: Unexpected end-of-input: expected close marker for Array (start marker at line: 2, column: 2)",
+                message);
     }
 
     @Test

@@ -65,6 +65,7 @@ public abstract class BatchRun {
         Checks.notInterrupted("encoder");
         Buffers buffers = core.take(batch.tokens());
         try {
+            Checks.notInterrupted("encoder"); // again, after a wait for buffers
             core.model.transformer.forward(core.cpu, batch, buffers);
             read(batch, buffers);
         } catch (RuntimeException failed) {
