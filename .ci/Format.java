@@ -49,7 +49,7 @@ public final class Format {
         }
         Path memory = Path.of(arguments[1]);
         Format format = new Format(apply, Files.exists(memory) ? Set.copyOf(Files.readAllLines(memory)) : Set.of());
-        // on all cores: a new clone has more than a thousand files, and everything else waits for this check
+        // in parallel, since a new clone has more than a thousand files, and the rest of the build waits for this check
         List<String> failures =
                 sources().parallelStream().flatMap(format::failure).toList();
         failures.forEach(System.err::println);
@@ -58,7 +58,7 @@ public final class Format {
         System.exit(failures.isEmpty() ? 0 : 1);
     }
 
-    /** Formats a file unless its hash is known, and returns the fault if there is one. */
+    /** Formats a file unless its hash is known, and returns the fault, if any. */
     private Stream<String> failure(Path file) {
         try {
             String source = Files.readString(file);
@@ -83,7 +83,7 @@ public final class Format {
         }
     }
 
-    /** Sorts imports and removes unused ones; long strings keep their lines. */
+    /** Sorts imports and removes unused imports. Long strings keep their lines. */
     private static String imports(String source) throws FormatterException {
         return RemoveUnusedImports.removeUnusedImports(
                 ImportOrderer.reorderImports(source, JavaFormatterOptions.Style.PALANTIR));

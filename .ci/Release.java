@@ -19,8 +19,8 @@ import org.w3c.dom.Document;
 
 /**
  * Checks the files of {@code mvn -Prelease} against the requirements of Maven Central, and writes {@code target/central.zip}, the bundle
- * for its portal: every file in the layout of a repository, with checksums, and with its signature if files were signed.
- * Arguments: the folder of the build, group, artifact, version.
+ * for its portal: every file in the layout of a repository, with checksums, and with its signature if files were
+ * signed. The arguments are the folder of the build, group, artifact and version.
  */
 public final class Release {
     private static final List<String> POM = List.of(
@@ -99,7 +99,10 @@ public final class Release {
         }
     }
 
-    /** Returns the signatures of gpg's plugin: next to each file, for the pom under the artifact's name. All files have one, or none has. */
+    /**
+     * Returns the signatures of the gpg plugin. A signature is next to its file. The signature of the pom has the name
+     * of the artifact. All files have a signature, or no file has one.
+     */
     private Map<String, Path> signatures(Path target, Map<String, Path> files) {
         Map<String, Path> found = new LinkedHashMap<>();
         files.forEach((name, file) -> {

@@ -4,7 +4,7 @@ import io.multihead.compute.Compute;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 
-/** Two tokens, the first of which sees only itself. */
+/** Computes attention of two tokens. The first token sees only itself. */
 public class Consumer {
     public static void main(String[] args) {
         float[] out = new float[2];

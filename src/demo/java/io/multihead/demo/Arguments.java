@@ -34,7 +34,7 @@ final class Arguments {
         } catch (IOException | IllegalArgumentException unknown) {
             warnings.println(
                     "warning: arguments were read in the locale's encoding, " + encoding
-                            + "; other characters than its own are lost. A locale with UTF-8 keeps them, such as LC_ALL=C.UTF-8");
+                            + "; characters outside of this encoding are lost. A locale with UTF-8 keeps them, such as LC_ALL=C.UTF-8");
             return arguments;
         }
     }

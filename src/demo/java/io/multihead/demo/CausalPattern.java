@@ -11,7 +11,7 @@ enum CausalPattern {
     WORD("the piece that begins its word"),
     SAME_BEFORE("the same piece before"),
     /** The token that an induction head attends to (Olsson et al. 2022). */
-    AFTER_SAME("what followed the same piece before");
+    AFTER_SAME("the piece after an earlier copy of this piece");
 
     /** The name in titles. */
     final String target;

@@ -41,7 +41,7 @@ final class Conversation {
      *
      * @param answer generates the answer
      * @throws IllegalArgumentException if the context has no room even for the question alone, or if the template
-     * refuses the question. The chat is then unchanged.
+     *     refuses the question. The chat is then unchanged.
      */
     void ask(String question, Function<Session, String> answer) {
         messages.add(ChatMessage.user(question));

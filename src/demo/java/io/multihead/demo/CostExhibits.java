@@ -49,8 +49,8 @@ final class CostExhibits {
         int last = lengths.length - 1;
         return new Exhibit(
                 "Memory against length",
-                "Measured: the scratch memory that a new Compute holds after one call, arrays on the Java heap and native memory, "
-                        + "plus the bytes of the output and, for materialized attention, of the weights.",
+                "Measured are the scratch memory that a new Compute holds after one call, in arrays on the Java heap and in native memory, "
+                        + "and the bytes of the output and, for materialized attention, of the weights.",
                 List.of(Charts.draw("memory", chart)),
                 format(
                         "At %,d tokens tiled attention took %.1f MiB and materialized attention %.1f MiB, %.0f times as much; from "
@@ -92,7 +92,7 @@ final class CostExhibits {
         long last = lengths[lengths.length - 1];
         return new Exhibit(
                 "Operations by component",
-                "Counted, not measured: a multiply-add is two operations, the softmax five per score.",
+                "Operations are counted, not measured. A multiply-add has two operations, and the softmax has five per score.",
                 List.of(Charts.draw("operations", chart)),
                 format(
                         "From %.0f tokens on, scores, softmax and values cost more than all projections; at %,d tokens they are "

@@ -34,8 +34,8 @@ final class EqualityExhibit {
         Comparison backward = new Comparison(plain.inputGradient(plain.input()), Values.matrix(gradient.select(0, 0)));
         return new Exhibit(
                 "One head is plain self-attention",
-                "The layer with h = 1 against softmax(X Wq (X Wk)ᵀ / √d) X Wv Wo, written out as loops over doubles, and the gradient "
-                        + "of a loss with respect to X against the same loops' derivative.",
+                "The layer with h = 1 is compared with softmax(X Wq (X Wk)ᵀ / √d) X Wv Wo as loops in double, and the gradient "
+                        + "of a loss with respect to X with the derivative of these loops.",
                 List.of(
                         chart("equality", "Every output of both", forward),
                         chart("equality-backward", "Every element of dL/dX of both", backward)),

@@ -72,12 +72,12 @@ final class FableExhibit {
     private String caption() {
         Llama.Config config = trained.model().config();
         return format(
-                "%d layers of d_model %d, %d query heads on %d key heads, rotary positions, RMS norms, SiLU gates, and a head that "
-                        + "is the embedding: %,d numbers, trained for %d steps of AdamW on %d windows of %d tokens each from 9 of 10 of the %s. "
-                        + "Tokens are the %d pieces that byte-level BPE finds in them. After training the weights are rounded to bf16. "
-                        + "Maps show the beginning of a fable that was held out, and of each kind of target the head with "
-                        + "the largest share of its weight on it, if that is at least %.2f; a dot is a space. The text below goes on greedily after its title; the table "
-                        + "compares it as the layers that were trained compute it and as io.multihead.decoder does, from files.",
+                "%d layers of d_model %d, %d query heads on %d key heads, rotary positions, RMS norms, SiLU gates, and an embedding that "
+                        + "is also the head: %,d numbers, trained for %d steps of AdamW on %d windows of %d tokens each from 9 of 10 of the %s. "
+                        + "Tokens are the %d pieces that byte-level BPE finds in them. After training, the weights are rounded to bf16. "
+                        + "Maps show the beginning of a held-out fable and, for each kind of target, the head with "
+                        + "the largest share of its weight on it, if this share is at least %.2f. A dot is a space. The text below is the greedy continuation of its title. The table "
+                        + "compares the text of the trained layers with the texts of io.multihead.decoder from files.",
                 config.layers(),
                 config.dim(),
                 config.heads(),
@@ -92,7 +92,7 @@ final class FableExhibit {
     }
 
     private XYChart losses() {
-        XYChart chart = Charts.smallLines("Loss on windows of the fables", "step", "nats a token", false);
+        XYChart chart = Charts.smallLines("Loss on windows of the fables", "step", "nats per token", false);
         chart.getStyler().setXAxisMin(0.0);
         int steps = trained.losses().size();
         double[][] curve = TrainingExhibits.curve(trained.losses());
@@ -151,7 +151,7 @@ final class FableExhibit {
 
     private String comparison(int[] other) {
         int at = Arrays.mismatch(computed.tokens(), other);
-        return at < 0 ? "the same" : "another from token " + (at + 1) + " on";
+        return at < 0 ? "the same" : "differs from token " + (at + 1) + " on";
     }
 
     private double difference(float[] logits) {
@@ -176,10 +176,10 @@ final class FableExhibit {
         CausalPattern strongest = strongest();
         List<Double> losses = trained.losses();
         return format(
-                "The loss fell from %.2f to %.2f nats a token on fables that it has seen, and is %.2f on the others, %.2f bits a "
-                        + "byte. Rounding to bf16 changed the latter by %.0e. %s puts %.2f of its weight on %s, even attention "
-                        + "would put %.2f. From f32 and from bf16 the files give %s of %d tokens, %s; the best two "
-                        + "logits are %.1e apart at least.",
+                "The loss fell from %.2f to %.2f nats per token on training fables, and is %.2f on the other fables, %.2f bits per "
+                        + "byte. Rounding to bf16 changed this loss by %.0e. %s puts %.2f of its weight on %s; even attention "
+                        + "would put %.2f. The files in f32 and in bf16 give %s of %d tokens, %s. The logits of the best two "
+                        + "tokens differ by at least %.1e.",
                 losses.get(0),
                 losses.get(losses.size() - 1),
                 trained.heldOut(),
@@ -191,7 +191,7 @@ final class FableExhibit {
                 strongest.chance(text),
                 same ? "the same text" : "different texts",
                 written.get(Weights.F32).tokens().length,
-                asLayers ? "that of the layers" : "which is not that of the layers",
+                asLayers ? "as in the layers" : "unlike the layers",
                 computed.margin());
     }
 }

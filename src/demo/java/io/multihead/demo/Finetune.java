@@ -27,9 +27,9 @@ import picocli.CommandLine.Spec;
         name = "finetune",
         sortOptions = false,
         description =
-                "Fine-tunes a BERT sentence encoder on pairs of texts, and says how many of those that it did not learn from "
-                        + "find each other before and after. Ctrl-C ends after the step that is running and saves; with --checkpoint, the "
-                        + "same command then goes on, bit by bit as if it had not been stopped.")
+                "Fine-tunes a BERT sentence encoder on pairs of texts, and prints how many held-out texts find their pair "
+                        + "before and after. Ctrl-C ends training after the current step and saves. With --checkpoint, the "
+                        + "same command resumes training, with the same bits as without an interruption.")
 public final class Finetune implements Callable<Integer> {
     /** The number of texts that a reranker orders. */
     private static final int CANDIDATES = 5;
@@ -39,13 +39,14 @@ public final class Finetune implements Callable<Integer> {
 
     @Option(
             names = "--model",
-            description = "folder of a BERT encoder with means of tokens (default: all-MiniLM-L6-v2, from the jar)")
+            description = "folder of a BERT encoder with mean pooling (default: all-MiniLM-L6-v2, from the jar)")
     private Path model;
 
     @Option(
             names = "--pairs",
-            description = "file of lines with an anchor, a tab, its positive, and perhaps more tabs and hard negatives "
-                    + "(default: sentences of fables of Aesop, each with the rest of its fable)")
+            description =
+                    "file of lines with an anchor, a tab, its positive, and optionally more tabs and hard negatives "
+                            + "(default: sentences of Aesop's fables, each with the rest of its fable)")
     private Path pairs;
 
     @Option(
@@ -56,22 +57,21 @@ public final class Finetune implements Callable<Integer> {
 
     @Option(
             names = "--kind",
-            description =
-                    "what is trained: ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE}). A reranker is a cross-encoder of "
-                            + "BERT, and orders the five texts that the model finds for an anchor",
+            description = "kind of model: ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE}). A reranker is a BERT "
+                    + "cross-encoder, and orders the five texts that the model finds for an anchor",
             defaultValue = "EMBEDDING")
     private Kind kind;
 
-    @Option(names = "--steps", description = "steps in all (default: ${DEFAULT-VALUE})", defaultValue = "60")
+    @Option(names = "--steps", description = "total number of steps (default: ${DEFAULT-VALUE})", defaultValue = "60")
     private int steps;
 
-    @Option(names = "--batch", description = "pairs of a step (default: ${DEFAULT-VALUE})", defaultValue = "24")
+    @Option(names = "--batch", description = "pairs per step (default: ${DEFAULT-VALUE})", defaultValue = "24")
     private int batch;
 
     @Option(
             names = "--layers",
             description =
-                    "last layers that are trained, others are frozen (default: ${DEFAULT-VALUE}); a reranker trains all",
+                    "number of last layers to train; others are frozen (default: ${DEFAULT-VALUE}). A reranker trains all",
             defaultValue = "2")
     private int layers;
 
@@ -81,12 +81,16 @@ public final class Finetune implements Callable<Integer> {
     @Option(names = "--dropout", description = "0 to 1 (default: ${DEFAULT-VALUE})", defaultValue = "0")
     private double dropout;
 
-    @Option(names = "--seed", description = "of pairs and dropout (default: ${DEFAULT-VALUE})", defaultValue = "42")
+    @Option(
+            names = "--seed",
+            description = "seed of pairs and dropout (default: ${DEFAULT-VALUE})",
+            defaultValue = "42")
     private long seed;
 
     @Option(
             names = "--checkpoint",
-            description = "safetensors file to save to every 20 steps and to go on from (default: none)")
+            description =
+                    "safetensors file that is saved every 20 steps, and from which training resumes (default: none)")
     private Path checkpoint;
 
     @Option(
@@ -119,7 +123,7 @@ public final class Finetune implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         require(steps >= 1, "--steps", steps, "at least 1");
-        require(batch >= 2, "--batch", batch, "at least 2, as others of a step are the negatives");
+        require(batch >= 2, "--batch", batch, "at least 2, since the other pairs of a step are the negatives");
         require(layers >= 1, "--layers", layers, "at least 1");
         require(rate > 0 && rate < 1, "--rate", rate, "above 0 and below 1");
         require(dropout >= 0 && dropout < 1, "--dropout", dropout, "0 to below 1");
@@ -132,7 +136,7 @@ public final class Finetune implements Callable<Integer> {
                 Compute cpu = Compute.threads(Runtime.getRuntime().availableProcessors())) {
             BertLayers encoder = BertLayers.load(arena, from).withDropout(dropout);
             to.printf(
-                    "%d pairs to learn from, %d held out; recall at 1 of those: %s before%n",
+                    "%d training pairs, %d held-out pairs; recall at 1 of held-out pairs: %s before%n",
                     data.trained().size(), data.heldOut().size(), percent(data.recall(cpu, encoder)));
             to.flush();
             if (kind == Kind.RERANKER) {

@@ -41,8 +41,8 @@ import picocli.CommandLine.TypeConversionException;
         name = "generate",
         sortOptions = false,
         description =
-                "Loads a language model, and continues a text or answers in a chat. The text goes to the standard output as it"
-                        + " comes, all else to the standard error. Ctrl-C ends the text.")
+                "Loads a language model, and continues a text or answers in a chat. The text is streamed to the standard"
+                        + " output, and messages are written to the standard error. Ctrl-C ends the text.")
 public final class Generate implements Callable<Integer> {
     private static final long STOP_SECONDS = 30;
     private static final double MEBIBYTE = 1 << 20;
@@ -56,17 +56,17 @@ public final class Generate implements Callable<Integer> {
             description = "GGUF file, or folder with config.json and safetensors files")
     private Path model;
 
-    @Option(names = "--prompt", description = "text to continue; of a chat, the first question")
+    @Option(names = "--prompt", description = "text to continue, or the first question of a chat")
     private String prompt;
 
     @Option(
             names = "--chat",
-            description = "chat by the model's template: questions are lines of the standard input, until it ends")
+            description = "chat with the model's template; each line of the standard input is a question")
     private boolean chat;
 
     @Option(
             names = "--chat-template",
-            description = "of a chat, where the file has none or another: ${COMPLETION-CANDIDATES}",
+            description = "template of a chat instead of the file's: ${COMPLETION-CANDIDATES}",
             completionCandidates = TemplateNames.class,
             converter = TemplateNames.class)
     private ChatTemplate template;
@@ -95,24 +95,27 @@ public final class Generate implements Callable<Integer> {
     @Option(names = "--threads", description = "default: processors of this machine")
     private int threads = Runtime.getRuntime().availableProcessors();
 
-    @Option(names = "--max-tokens", description = "of one text (default: ${DEFAULT-VALUE})", defaultValue = "256")
+    @Option(
+            names = "--max-tokens",
+            description = "maximum of one text (default: ${DEFAULT-VALUE})",
+            defaultValue = "256")
     private int maxTokens;
 
     @Option(
             names = "--context",
-            description = "tokens of prompt and texts together (default: the model's, at most 4096)")
+            description = "maximum tokens of prompts and texts together (default: the model's, at most 4096)")
     private Integer context;
 
     @Option(
             names = "--cache",
-            description = "how keys and values are stored: ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE})",
+            description = "format of keys and values: ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE})",
             defaultValue = "F16")
     private CacheFormat cache;
 
     @Option(
             names = "--8-bit-inputs",
             description =
-                    "round inputs of weights in Q4_0, Q4_1 and Q4_K to 8 bits, as llama.cpp does: faster, less exact")
+                    "round inputs of weights in Q4_0, Q4_1 and Q4_K to 8 bits, like llama.cpp: faster, less exact")
     private boolean eightBitInputs;
 
     @Mixin
@@ -161,17 +164,17 @@ public final class Generate implements Callable<Integer> {
 
         @Option(
                 names = "--seed",
-                description = "of the tokens that are drawn (default: ${DEFAULT-VALUE})",
+                description = "seed of the random choice of tokens (default: ${DEFAULT-VALUE})",
                 defaultValue = "0")
         private long seed;
 
-        @Option(names = "--stop", description = "text that ends the text; may be given several times")
+        @Option(names = "--stop", description = "stop sequence; may be given several times")
         private List<String> stops = List.of();
 
         @Option(
                 names = "--draft-tokens",
                 description =
-                        "tokens to guess from the text so far, the text being the same (default: ${DEFAULT-VALUE})",
+                        "draft tokens from earlier text, which do not change the text (default: ${DEFAULT-VALUE})",
                 defaultValue = "0")
         private int draftTokens;
 

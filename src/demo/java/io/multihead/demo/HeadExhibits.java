@@ -107,7 +107,7 @@ final class HeadExhibits {
         int pairs = cosine.length * (cosine.length - 1) / 2;
         return new Exhibit(
                 "Diversity of heads",
-                "The cosine of the angle between the weight matrices of two heads: 1 where both attend alike.",
+                "The cosine of the angle between the weight matrices of two heads: 1 if both attend equally.",
                 List.of(WeightMap.pairs("diversity", "Cosine similarity of heads", "1: alike", cosine, "%.2f")),
                 format(
                         "Heads %d and %d are most alike (%.3f), heads %d and %d differ most (%.3f); the mean over %d pairs is %.3f.",
@@ -137,7 +137,7 @@ final class HeadExhibits {
         double[][] first = Values.matrix(masked.select(0, 0));
         return new Exhibit(
                 "Causal masking",
-                "Each token sees itself and what stands before it.",
+                "Each token sees itself and the tokens before it.",
                 List.of(map("causal", "Head 1, causal", format("row sums are 1 within %.1e", worst), first, 1)),
                 format(
                         "Over all eight heads the largest weight above the diagonal is %s, and row sums differ from 1 by at most %.1e.",

@@ -65,7 +65,7 @@ final class LayerExhibits {
                 (double) cost.parameters(true) / (cost.parameters(true) + cost.feedForwardParameters(hidden, true));
         return new Exhibit(
                 "Parameters of a layer",
-                "d_model 512. Heads divide the same four matrices; their number changes no count.",
+                "d_model 512. Heads divide the same four matrices, so their number does not change the counts.",
                 List.of(),
                 table,
                 format(
@@ -112,7 +112,7 @@ final class LayerExhibits {
         Charts.labelWithinDecades(chart);
         int last = lengths.length - 1;
         return new Exhibit(
-                "What heads and length cost, forward and backward",
+                "The cost of heads and length, forward and backward",
                 format(
                         "The whole layer with projections, batch 1, medians of %d warm calls; bars at %d tokens. Operations are counted, "
                                 + "times measured.",
@@ -120,8 +120,8 @@ final class LayerExhibits {
                 List.of(heads(forward, backward), Charts.draw("efficiency-length", chart)),
                 table,
                 format(
-                        "16 heads take %.2f times as long as one forward and %.2f times backward; at %,d tokens forward took %.1f ms and "
-                                + "backward %.1f ms, keeping %.1f MiB where the weights alone would take %.0f MiB.",
+                        "16 heads take %.2f times as long as one head forward and %.2f times as long backward; at %,d tokens, forward took %.1f ms and "
+                                + "backward %.1f ms, with %.1f MiB of memory; the weights alone would take %.0f MiB.",
                         forward[2] / forward[0],
                         backward[2] / backward[0],
                         lengths[last],

@@ -12,7 +12,7 @@ final class OutputPath {
     private OutputPath() {}
 
     /**
-     * Creates the folder of an option if there is none.
+     * Creates the folder of an option if it does not exist.
      *
      * @throws ParameterException if files cannot be created in it
      */
@@ -21,7 +21,7 @@ final class OutputPath {
             Files.createDirectories(folder);
             probe(folder);
         } catch (IOException e) {
-            throw wrong(line, option, folder, "a folder that can be written to", e);
+            throw wrong(line, option, folder, "a writable folder", e);
         }
     }
 
@@ -38,11 +38,11 @@ final class OutputPath {
         try {
             probe(folder == null ? file : folder);
         } catch (IOException e) {
-            throw wrong(line, option, file, "a file in a folder that can be written to", e);
+            throw wrong(line, option, file, "a file in a writable folder", e);
         }
     }
 
-    /** Creates a file in a folder and deletes it again, since permissions alone do not show whether that is possible. */
+    /** Creates a file in a folder and deletes it, since permissions alone do not show whether files can be created. */
     private static void probe(Path folder) throws IOException {
         Files.delete(Files.createTempFile(folder, "writable", ".tmp"));
     }

@@ -25,7 +25,7 @@ import java.util.stream.Stream;
 record PairData(List<Pair> trained, List<Pair> heldOut) {
     /** Every third group is held out. */
     private static final int PART = 3;
-    /** Groups of a file: one is held out, and steps need two. */
+    /** The minimum number of groups in a file: one group is held out, and a step needs two groups. */
     private static final int LEAST = 3;
     /** The number of texts that are embedded together, which limits the memory for files of many pairs. */
     private static final int TOGETHER = 32;

@@ -134,8 +134,8 @@ final class PruningExhibits {
                 "Which heads matter",
                 format(
                         "A model of %d blocks with %d heads, trained on the classification (accuracy %.1f %%). Ablation: accuracy lost "
-                                + "when one head is silenced, the others working. Importance: the mean absolute gradient of the "
-                                + "loss with respect to a head's mask, each layer's vector of length 1 (Michel et al. 2019).",
+                                + "when one head is masked. Importance: the mean absolute gradient of the "
+                                + "loss with respect to a head's mask; the vector of each layer has length 1 (Michel et al. 2019).",
                         LAYERS, HEADS, 100 * pruned.before()),
                 List.of(
                         Charts.draw(
@@ -155,7 +155,7 @@ final class PruningExhibits {
                                         names,
                                         Map.of("importance", gradient)))),
                 format(
-                        "Silencing head %s costs most, %.2f percentage points; by gradient head %s matters most; the ranks of both "
+                        "The mask of head %s costs most, %.2f percentage points; head %s has the largest gradient; the ranks of both "
                                 + "measures correlate with %.2f.",
                         names.get(worst), ablation[worst], names.get(most), rankCorrelation(ablation, gradient)));
     }
@@ -188,15 +188,15 @@ final class PruningExhibits {
         double small = seconds(smaller.on(cpu));
         return new Exhibit(
                 "Pruning heads",
-                "The least important head is silenced, importance is measured again, and so on until accuracy has fallen by more than "
-                        + "1 %; every layer keeps one head. Colors are the importance of the survivors, removed heads are dark. "
-                        + "Then the weights of the other heads are cut out and the model runs without them.",
+                "The least important head is masked, importance is measured again, and so on until accuracy has fallen by more than "
+                        + "1 %. Every layer keeps one head. Colors show the importance of kept heads, and removed heads are dark. "
+                        + "Then the weights of the other heads are removed, and the model runs without them.",
                 List.of(
                         Charts.draw("pruning", curve),
                         WeightMap.heads("survivors", "Survivors", "importance; 0: removed", map, "%.2f")),
                 format(
-                        "%d of %d heads survive with an accuracy of %.1f %% (%.1f %% before); with their weights alone the model has "
-                                + "%,d attention parameters instead of %,d and runs %.2f times as fast (%.2f ms against %.2f ms a "
+                        "%d of %d heads remain with an accuracy of %.1f %% (%.1f %% before); with their weights only, the model has "
+                                + "%,d attention parameters instead of %,d and runs %.2f times as fast (%.2f ms and %.2f ms per "
                                 + "batch, medians).",
                         survivors,
                         LAYERS * HEADS,

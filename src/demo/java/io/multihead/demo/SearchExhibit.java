@@ -78,9 +78,9 @@ final class SearchExhibit {
                 "Search by meaning",
                 format(
                         "Choose a query, or a sentence of the corpus: the %d nearest of %d sentences, by the cosine of their vectors "
-                                + "from %s. Colors and numbers say which word of a sentence answers which word of the query, by the largest "
-                                + "cosine of their tokens' vectors (late interaction, MaxSim), stronger where it is larger; words of many sentences "
-                                + "are left out. The corpus: %s. All were computed when this page was made; the page holds the results.",
+                                + "from %s. Colors and numbers show the word of a sentence that answers a word of the query, by the largest "
+                                + "cosine of their token vectors (late interaction, MaxSim). Larger cosines have stronger colors. Words of many sentences "
+                                + "are omitted. The corpus: %s. The page contains the results, which were computed when it was written.",
                         FOUND, vectors.length, TrainedModel.NAME, Fables.SOURCE),
                 panel(found),
                 format(

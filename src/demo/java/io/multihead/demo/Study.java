@@ -23,7 +23,7 @@ import picocli.CommandLine.Spec;
         name = "study",
         sortOptions = false,
         description =
-                "Looks at the attention of a trained model on a paragraph, of English or given by an option, and at that of an untrained layer, trains "
+                "Studies the attention of a trained model and of an untrained layer on a paragraph, which an option can set, trains "
                         + "small models on two tasks and a small Llama on fables, and writes a page with eighteen exhibits.")
 public final class Study implements Callable<Integer> {
     private static final int EXHIBITS = 18;
@@ -76,23 +76,25 @@ public final class Study implements Callable<Integer> {
     @Option(
             names = "--sentences",
             description =
-                    "how many sentences of the corpus to prune the trained model on and to search, at least 4; 0: all (default: 0)",
+                    "number of sentences of the corpus for pruning the trained model and for search, at least 4; 0: all (default: 0)",
             defaultValue = "0",
             showDefaultValue = CommandLine.Help.Visibility.NEVER)
     private int sentences;
 
     @Option(
             names = "--text",
-            description =
-                    "text whose attention is looked at, in any language (default: a paragraph of English); the first "
-                            + StudyText.MOST_TOKENS + " words and punctuation marks, and " + StudyText.MOST_IN_SENTENCE
-                            + " of its first sentence")
+            description = "text to study, in any language (default: an English paragraph); the exhibits use its first "
+                    + StudyText.MOST_TOKENS + " words and punctuation marks, and the first "
+                    + StudyText.MOST_IN_SENTENCE
+                    + " of its first sentence")
     private @Nullable String text;
 
-    @Option(names = "--file", description = "the same from a file of UTF-8; its first million characters are read")
+    @Option(names = "--file", description = "UTF-8 file with the text to study; its first million characters are read")
     private @Nullable Path file;
 
-    @Option(names = "--full", description = "train for longer and look at longer contexts: about a quarter of an hour")
+    @Option(
+            names = "--full",
+            description = "train longer, and measure longer contexts; takes about a quarter of an hour")
     private boolean full;
 
     @Option(

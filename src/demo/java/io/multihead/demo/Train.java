@@ -20,8 +20,8 @@ import picocli.CommandLine.Spec;
         name = "train",
         sortOptions = false,
         description =
-                "Trains a small transformer on a synthetic task. Ctrl-C ends after the step that is running. With --checkpoint "
-                        + "it saves, and the same command then goes on, bit by bit as if it had not been stopped.")
+                "Trains a small transformer on a synthetic task. Ctrl-C ends training after the current step. With --checkpoint, "
+                        + "it saves, and the same command resumes training, with the same bits as without an interruption.")
 public final class Train implements Callable<Integer> {
     @Spec
     private CommandLine.Model.CommandSpec spec;
@@ -41,15 +41,19 @@ public final class Train implements Callable<Integer> {
     @Option(names = "--embed-dim", description = "d_model (default: ${DEFAULT-VALUE})", defaultValue = "128")
     private int embedDim;
 
-    @Option(names = "--steps", description = "steps in all (default: ${DEFAULT-VALUE})", defaultValue = "500")
+    @Option(names = "--steps", description = "total number of steps (default: ${DEFAULT-VALUE})", defaultValue = "500")
     private int steps;
 
-    @Option(names = "--seed", description = "of parameters and data (default: ${DEFAULT-VALUE})", defaultValue = "42")
+    @Option(
+            names = "--seed",
+            description = "seed of parameters and data (default: ${DEFAULT-VALUE})",
+            defaultValue = "42")
     private long seed;
 
     @Option(
             names = "--checkpoint",
-            description = "safetensors file to save to every 100 steps and to go on from (default: none)")
+            description =
+                    "safetensors file that is saved every 100 steps, and from which training resumes (default: none)")
     private Path checkpoint;
 
     @Option(

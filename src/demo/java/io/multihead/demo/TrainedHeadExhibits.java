@@ -35,13 +35,13 @@ final class TrainedHeadExhibits {
         return new Exhibit(
                 format("What %d of the %d heads of a trained model attend to", chosen.size(), sentence.heads()),
                 format(
-                        "%s, %d layers of %d heads, reads the first sentence of the paragraph. A row shows where one token's "
-                                + "attention goes: its weights sum to 1. Titles state what was measured; a share is the mean over the "
-                                + "tokens that have such a target. The heads were chosen by these numbers: lowest and highest entropy, "
-                                + "of those left the lowest cosine to all other heads, then for each of %d patterns the head with the largest "
-                                + "share of its weight on it, and the second one, as long as the share is at least %.2f. Each "
-                                + "picture has a color scale of its own, below it. The table has each pattern's best head, on this "
-                                + "sentence and on the whole paragraph; its last two columns are of the paragraph.",
+                        "%s, %d layers of %d heads, reads the first sentence of the paragraph. A row shows the attention weights "
+                                + "of one token, which sum to 1. Titles state the measurements. A share is the mean over the "
+                                + "tokens with such a target. The heads were chosen by these numbers: lowest and highest entropy, "
+                                + "then the lowest cosine to all other heads, then for each of %d patterns the head with the largest "
+                                + "share of its weight on it, and the second one, if the share is at least %.2f. Each "
+                                + "picture has a separate color scale below it. The table has the best head of each pattern, on this "
+                                + "sentence and on the whole paragraph. Its last two columns are for the paragraph.",
                         TrainedModel.NAME,
                         sentence.layers(),
                         sentence.headsOfLayer(),
@@ -103,7 +103,7 @@ final class TrainedHeadExhibits {
         double[] x = IntStream.rangeClosed(1, layers).asDoubleStream().toArray();
         double[] entropy = layers(layer -> paragraph.mean(layer, paragraph::entropy));
         double[] diversity = layers(paragraph::diversity);
-        XYChart bits = Charts.smallLines("Entropy of a layer's heads", "layer", "bits a token", false);
+        XYChart bits = Charts.smallLines("Entropy of a layer's heads", "layer", "bits per token", false);
         Charts.line(bits, "mean", x, entropy, false);
         Charts.line(bits, "lowest", x, layers(layer -> extreme(layer, false)), false);
         Charts.line(bits, "highest", x, layers(layer -> extreme(layer, true)), false);
@@ -113,7 +113,7 @@ final class TrainedHeadExhibits {
                 Charts.smallLines("Diversity: 1 minus the mean cosine of two heads", "layer", "diversity", false);
         Charts.line(unlike, "diversity", x, diversity, false);
         unlike.getStyler().setYAxisMax(1.0);
-        XYChart shares = Charts.smallLines("Where a layer's weight goes", "layer", "share, mean of its heads", true);
+        XYChart shares = Charts.smallLines("Targets of a layer's weight", "layer", "share, mean of its heads", true);
         for (Pattern pattern : List.of(
                 Pattern.FIRST,
                 Pattern.LAST,
@@ -135,8 +135,8 @@ final class TrainedHeadExhibits {
         return new Exhibit(
                 "Diversity and entropy of the trained heads, by layer",
                 format(
-                        "%s on the whole paragraph, %d tokens. Entropy is %.2f bits where a token attends to all alike; diversity is 0 "
-                                + "where all heads of a layer attend alike. For comparison, the exhibits below show an untrained layer.",
+                        "%s on the whole paragraph, %d tokens. Entropy is %.2f bits if a token attends to all tokens equally. Diversity is 0 "
+                                + "if all heads of a layer attend equally. For comparison, the exhibits below show an untrained layer.",
                         TrainedModel.NAME, paragraph.tokens().size(), even),
                 List.of(
                         entropies(),
@@ -144,7 +144,7 @@ final class TrainedHeadExhibits {
                         Charts.draw("trained-diversity", unlike),
                         Charts.draw("trained-patterns", shares)),
                 format(
-                        "Heads are sharpest in layer %d (%.2f bits a token on average); they differ most in layer %d (diversity %.2f) and "
+                        "Heads are sharpest in layer %d (%.2f bits per token on average). They differ most in layer %d (diversity %.2f) and "
                                 + "least in layer %d (%.2f).",
                         sharpest + 1, entropy[sharpest], diverse + 1, diversity[diverse], alike + 1, diversity[alike]));
     }
@@ -154,7 +154,7 @@ final class TrainedHeadExhibits {
         for (int head = 0; head < paragraph.heads(); head++) {
             values[head / paragraph.headsOfLayer()][head % paragraph.headsOfLayer()] = paragraph.entropy(head);
         }
-        return WeightMap.heads("trained-entropy", "Entropy of every head", "bits a token", values, "%.1f");
+        return WeightMap.heads("trained-entropy", "Entropy of every head", "bits per token", values, "%.1f");
     }
 
     private double[] layers(IntToDoubleFunction value) {

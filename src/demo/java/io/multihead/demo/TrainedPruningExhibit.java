@@ -44,12 +44,12 @@ final class TrainedPruningExhibit {
 
     Exhibit draw() {
         return new Exhibit(
-                "Which heads of the trained model can go",
+                "Heads that the trained model does not need",
                 format(
-                        "Cosine between the vectors of %d sentences (%s) with and without heads. The order is greedy: the head whose "
-                                + "loss costs least goes first, and the losses are measured anew after every %d, on other "
-                                + "sentences than those that judge; each layer keeps one head. At the end heads are cut out for good: "
-                                + "their weights are gone, and a batch of %d tokens is timed (median of 5, with all threads) on %s.",
+                        "Cosine between the vectors of %d sentences (%s) with and without heads. The order is greedy: each step removes "
+                                + "the head with the smallest loss. The losses are measured again after every %d steps, on other "
+                                + "sentences than the evaluation. Each layer keeps one head. At the end, the weights of these heads are "
+                                + "removed, and a batch of %d tokens is timed (median of 5, with all threads) on %s.",
                         pruning.sentences(), Fables.SOURCE, pruning.round(), pruning.timedTokens(), Processor.name()),
                 List.of(
                         WeightMap.heads(
@@ -61,7 +61,7 @@ final class TrainedPruningExhibit {
                         WeightMap.heads(
                                 "trained-order",
                                 "Order of removal",
-                                "the step at which a head goes; those with 67 stay",
+                                "the step at which a head is removed; 67: kept",
                                 orders(),
                                 "%.0f"),
                         curve(),
@@ -107,7 +107,7 @@ final class TrainedPruningExhibit {
 
     private List<List<String>> table() {
         List<List<String>> rows = new ArrayList<>();
-        rows.add(List.of("heads removed", "cosine", "same nearest sentence", "weights of the blocks", "ms a batch"));
+        rows.add(List.of("heads removed", "cosine", "same nearest sentence", "weights of the blocks", "ms per batch"));
         for (int i = 0; i < POINTS.length; i++) {
             int timed = Arrays.binarySearch(TIMED_POINTS, POINTS[i]);
             rows.add(List.of(

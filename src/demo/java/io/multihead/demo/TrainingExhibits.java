@@ -85,8 +85,8 @@ final class TrainingExhibits {
     private String caption(Task task) {
         Task.Sizes sizes = Trainings.sizes(task);
         String what = task == Task.COPY
-                ? format("foretell the second half of %d tokens, which repeats the first", sizes.length())
-                : format("say at the first of %d tokens whether it comes again", sizes.length());
+                ? format("predict the second half of %d tokens, which repeats the first", sizes.length())
+                : format("predict at the first of %d tokens whether it is repeated", sizes.length());
         return format(
                 "One block of d_model %d, %d tokens of vocabulary; the task: %s. %d steps of AdamW with batches of %d, the same "
                         + "data and seed for every h. Difference of heads: one minus the mean cosine between the weights of two "

@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
  *     for a query that sees no key, or its sink if there are sinks; null if not needed
  * @param weights {@code [batch, queryHeads, queries, keys]}: the softmax itself, which makes attention hold all scores of a task at once;
  *     if sequences differ in length, keys are {@link KeyValueView#maxKeys}, and keys beyond a sequence have weight 0; null if not needed
- * @param scores the scores at a stage before or after the softmax, which makes attention hold all scores of a task, too; null if
- *     not needed
+ * @param scores the scores at a stage before or after the softmax, for which attention also holds all scores of a task;
+ *     null if not needed
  */
 public record AttentionOutputs(
         Tensor output,

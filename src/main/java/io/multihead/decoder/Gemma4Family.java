@@ -126,7 +126,7 @@ final class Gemma4Family implements Family {
     private static int keysOf(Settings settings, List<Boolean> global, int own, int layer) {
         int keys = global.subList(0, own).lastIndexOf(global.get(layer));
         if (keys < 0) {
-            throw settings.fail(SHARED, "fewer, as layer " + layer + " has none of its kind to share keys with");
+            throw settings.fail(SHARED, "fewer, as layer " + layer + " has no layer of its kind to share keys with");
         }
         return keys;
     }

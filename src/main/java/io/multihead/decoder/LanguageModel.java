@@ -212,7 +212,7 @@ public final class LanguageModel implements AutoCloseable {
     public Sessions sessions(SessionOptions options) {
         if (loaded.embedder().ranks()) {
             throw new IllegalStateException(
-                    "model: a head of yes and no in its file; expected one of tokens, as a reranker needs none");
+                    "model: an output head for yes and no in its file; expected an output head for tokens");
         }
         return sessions(options, Generations.CHUNK_TOKENS);
     }

@@ -128,7 +128,7 @@ final class SessionState {
                 throw Checks.fail(
                         "length",
                         length + " of " + computed,
-                        "expected more, as layers with a window have dropped what this needs, and a text that slid "
+                        "expected more, since layers with a window have dropped the tokens before, and a text that slid "
                                 + "is not computed again");
             }
             forget(length);

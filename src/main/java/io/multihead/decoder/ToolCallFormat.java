@@ -118,7 +118,7 @@ public enum ToolCallFormat {
             throw Checks.fail(
                     "format",
                     name(),
-                    "expected a format of JSON objects or Python calls, whose calls do not depend on their place");
+                    "expected a format of JSON objects or Python calls, in which calls do not depend on their position");
         }
         return ChatTemplate.of(prompt -> withCalls(template, prompt), List.of());
     }

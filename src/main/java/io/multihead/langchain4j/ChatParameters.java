@@ -28,7 +28,7 @@ final class ChatParameters {
             throw unsupported(
                     "parameters",
                     parameters.getClass().getName(),
-                    "expected langchain4j's own DefaultChatRequestParameters, as what a provider adds to them is not supported");
+                    "expected langchain4j's own DefaultChatRequestParameters, as additions of providers are not supported");
         }
         if (parameters.modelName() != null && !parameters.modelName().equals(modelName)) {
             throw unsupported(

@@ -59,7 +59,7 @@ public final class Sequence implements Layer {
             part.layer.parameters().forEach((name, tensor) -> {
                 Tensor other = named.put(part.prefix + name, tensor);
                 if (other != null && other != tensor) {
-                    throw Checks.fail("prefix", part.prefix, "expected one tensor for a name; " + name + " is two");
+                    throw Checks.fail("prefix", part.prefix, "expected one tensor per name; " + name + " has two");
                 }
             });
         }

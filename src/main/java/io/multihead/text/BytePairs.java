@@ -162,7 +162,7 @@ public final class BytePairs {
      * Writes the tokenizer to the metadata of a GGUF file, like converters of GPT-2.
      *
      * @param to the writer of the file
-     * @return the same
+     * @return the writer
      */
     public GgufWriter putTo(GgufWriter to) {
         Checks.notNull(to, "to");

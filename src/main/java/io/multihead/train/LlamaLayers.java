@@ -303,7 +303,7 @@ public final class LlamaLayers {
      * as in converters, so scores are sums in another order. The logits of the file equal the logits of these layers except for rounding.
      *
      * @param to the writer of the file; the parameters must stay open and unchanged until it is written
-     * @return the same
+     * @return the writer
      * @throws IllegalArgumentException if rotary positions are scaled, which GGUF expresses differently
      */
     public GgufWriter putTo(GgufWriter to) {

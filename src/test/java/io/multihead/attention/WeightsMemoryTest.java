@@ -98,7 +98,7 @@ class WeightsMemoryTest {
                             () -> Attention.forward(
                                     Compute.serial(), query, key, key, outputs, AttentionOptions.DEFAULT))
                     .getMessage();
-            assertTrue(message.startsWith("weights: asked for with 12000000 keys; expected"), message);
+            assertTrue(message.startsWith("weights: requested with 12000000 keys; expected"), message);
             assertArrayEquals(before, output.memory().toArray(ValueLayout.JAVA_BYTE));
         }
     }

@@ -293,20 +293,17 @@ class FinetuneTest {
         String nowhere = folder.resolve("none").resolve("checkpoint").toString();
         assertRefused(
                 2,
-                "--checkpoint: " + nowhere + "; expected a file in a folder that can be written to",
+                "--checkpoint: " + nowhere + "; expected a file in a writable folder",
                 "--out",
                 out,
                 "--checkpoint",
                 nowhere);
         String file = Files.writeString(folder.resolve("file"), "in the way").toString();
-        assertRefused(2, "--out: " + file + "; expected a folder that can be written to", "--out", file);
+        assertRefused(2, "--out: " + file + "; expected a writable folder", "--out", file);
         Path taken = Files.createDirectories(folder.resolve("taken"));
         Files.writeString(taken.resolve("model"), "in the way");
         assertRefused(
-                2,
-                "--out: " + taken.resolve("model") + "; expected a folder that can be written to",
-                "--out",
-                taken.toString());
+                2, "--out: " + taken.resolve("model") + "; expected a writable folder", "--out", taken.toString());
     }
 
     private int run(String... more) {

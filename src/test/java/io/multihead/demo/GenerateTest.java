@@ -27,8 +27,8 @@ class GenerateTest {
                     + " + '\\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
     /**
-     * The tokens of the prompt: a begin token, two marks of a space with three bytes each, five bytes of one byte each,
-     * and three bytes of the euro sign.
+     * The tokens of the prompt: a begin token, two marks of a space with three bytes each, four letters with five
+     * bytes, and the euro sign with three bytes.
      */
     private static final int PROMPT_TOKENS = 1 + 2 * 3 + 5 + 3;
 

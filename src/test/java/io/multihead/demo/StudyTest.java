@@ -92,8 +92,9 @@ class StudyTest {
                     .join();
             Exhibit fables = FableExhibit.draw(llama, folder);
             assertEquals(findings.get(17), Page.escape(fables.finding()));
-            assertTrue(fables.finding().contains("the files give the same text of"), fables.finding());
-            assertTrue(fables.finding().contains(", that of the layers"), fables.finding());
+            assertTrue(
+                    fables.finding().contains("The files in f32 and in bf16 give the same text of"), fables.finding());
+            assertTrue(fables.finding().contains(", as in the layers"), fables.finding());
             Map<Integer, Exhibit> again = Map.of(
                     2, trained.byLayer(),
                     4, SearchExhibit.draw(two, encoder, Fables.read().first(SENTENCES)),
@@ -191,11 +192,11 @@ class StudyTest {
         // no user can create files in /proc; other systems have no /proc, and this folder cannot be created
         String out = System.getProperty("os.name").startsWith("Linux") ? "/proc" : "/dev/null/none";
         assertEquals(
-                "--out: " + out + "; expected a folder that can be written to",
+                "--out: " + out + "; expected a writable folder",
                 firstError(() -> Study.run(with(SHORT, "--out", out))));
         String file = folder.resolve("none").resolve("model.safetensors").toString();
         assertEquals(
-                "--checkpoint: " + file + "; expected a file in a folder that can be written to",
+                "--checkpoint: " + file + "; expected a file in a writable folder",
                 firstError(() -> Train.run("--steps", "1", "--embed-dim", "8", "--checkpoint", file)));
         assertEquals(
                 "--checkpoint: " + folder + "; expected a file, not a folder",

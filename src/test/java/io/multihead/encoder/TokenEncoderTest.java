@@ -112,7 +112,8 @@ class TokenEncoderTest {
         }
         skip("[SEP]", "z", "[CLS]");
         assertFails(
-                folder.resolve("pylate"), ": skiplist_words: all tokens around a text; expected one of them to stay");
+                folder.resolve("pylate"),
+                ": skiplist_words: all tokens around a text; expected one that is not skipped");
         Path authors = MODEL.writeAuthors(folder.resolve("colon"));
         Path metadata = authors.resolve("artifact.metadata");
         Files.writeString(metadata, Files.readString(metadata).replace("\"z\"", "\":\""));

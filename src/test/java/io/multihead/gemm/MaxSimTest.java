@@ -106,7 +106,7 @@ class MaxSimTest {
         }
     }
 
-    /** The same hash at 128, 256 and 512 bits; it changes with the order in which the kernel sums. */
+    /** The hash is the same at 128, 256 and 512 bits. It would change with another order of sums in the kernel. */
     @Test
     @Tag("lanes")
     void everyLaneWidthGivesTheSameBits() {

@@ -13,8 +13,8 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /**
- * Pages and the Javadoc of public types have American spelling and the field's terms, and nouns instead of clauses with "what" and pronouns;
- * all other comments, and scripts, have no such clauses and idioms.
+ * Pages and the Javadoc of public types have American spelling and the field's terms, and nouns instead of pronouns and
+ * clauses with "what". Other comments and scripts also have none of these clauses and idioms.
  */
 class EnglishTest {
     private static final Path MAIN = Path.of("src/main/java/io/multihead");
@@ -25,7 +25,10 @@ class EnglishTest {
                     + "general|summar|organ|special|minim|maxim|stabil|vector|token|random|parallel|material|synchron|visual)"
                     + "is(?:e|ed|es|ing|ation|ations|er|ers)|(?:neighbour|colour|behaviour|favour|honour|artefact|labelled)\\w*|"
                     + "licence|analyse|spelt)\\b");
-    /** The same within names of code. A string may begin with the other spelling, as names in stored files and in the JSON of tests do. */
+    /**
+     * British spelling within names of code. A string may begin with it, like names in stored files and in the JSON of
+     * tests.
+     */
     private static final Pattern BRITISH_NAMES = Pattern.compile(
             "(?i)(?<!\" ?)(?:(?:normal|quant|recogn|initial|optim|serial|general|minim|maxim|stabil|vector|token|random|"
                     + "parallel|material|synchron|special|penal|capital)is(?:e|ing|ation)|"
@@ -72,7 +75,7 @@ class EnglishTest {
         List<Path> pages = files(Path.of("docs"), ".md");
         pages.addAll(List.of(Path.of("README.md"), Path.of("CONTRIBUTING.md"), Path.of("SECURITY.md")));
         for (Path page : pages) {
-            // made of measurements, with names of code; or about earlier versions
+            // pages of measurements, with names of code, and the changelog, about earlier versions
             if (!page.startsWith("docs/performance") && !page.endsWith("CHANGELOG.md")) {
                 String text = prose(Files.readString(page));
                 find(page, text, BRITISH, found);

@@ -103,7 +103,7 @@ final class House {
     }
 
     ArchRule dependenciesPointDown() {
-        return rule("have a room and depend on lower floors only", type -> {
+        return rule("are in the table and depend on lower levels only", type -> {
             if (room(type.getPackageName() + ".").isEmpty()) {
                 return Stream.of("is in no package of the table: " + type.getPackageName());
             }
@@ -119,7 +119,7 @@ final class House {
      * @param mentions the names in sources, by class. Sources have more names than class files ({@link Mentions}).
      */
     ArchRule haveNoCycles(Map<String, Set<String>> mentions) {
-        return rule("not depend on each other in a circle within a package", type -> {
+        return rule("not depend on each other in a cycle within a package", type -> {
             boolean outermost = type.getName().equals(outermost(type));
             Set<String> reached = outermost ? reachable(type, mentions) : Set.of();
             return reached.contains(type.getName()) ? Stream.of("depends on itself") : Stream.empty();
@@ -248,7 +248,7 @@ final class House {
     }
 
     ArchRule needsNothingButJavaBase() {
-        return rule("depend on java.base, vectors and flight recording alone", type -> targets(type)
+        return rule("depend on java.base, vectors and flight recording only", type -> targets(type)
                 .filter(target -> !target.isPrimitive()
                         && !(target.getPackageName() + ".").startsWith(root)
                         && !target.getPackageName().startsWith("org.jspecify.")
@@ -268,7 +268,7 @@ final class House {
 
     ArchRule leavesTheProcessAlone() {
         return rule(
-                "set no property, load no native code and forge no memory",
+                "set no property, load no native code and reinterpret no memory",
                 type -> Stream.concat(
                         accesses(type, House::isForbidden),
                         type.getMethods().stream()
@@ -297,7 +297,7 @@ final class House {
      * {@code StrictMath} do not differ.
      */
     ArchRule computesAlikeOnEveryProcessor() {
-        return rule("take functions from StrictMath, but for the specification", type -> {
+        return rule("take functions from StrictMath, except in the specification", type -> {
             boolean specifies = room(type.getPackageName() + ".")
                     .filter("reference"::equals)
                     .isPresent();

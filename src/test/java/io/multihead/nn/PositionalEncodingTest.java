@@ -159,7 +159,7 @@ class PositionalEncodingTest {
                 new Sequence.Part("words.", Embedding.of(table)), new Sequence.Part("words.", Linear.of(table, null)));
         assertEquals(Map.of("words.weight", table), tied.parameters());
         Named.message(
-                "prefix: words.; expected one tensor for a name; weight is two",
+                "prefix: words.; expected one tensor per name; weight has two",
                 () -> Sequence.of(
                         new Sequence.Part("words.", Embedding.of(table)),
                         new Sequence.Part("words.", Linear.of(Tensor.of(new float[20], 5, 4), null))));

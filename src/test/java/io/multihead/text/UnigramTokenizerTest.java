@@ -239,7 +239,7 @@ class UnigramTokenizerTest {
             {
                 percent,
                 percent + percent,
-                "tokenizer.normalizer.normalizers.content:  % ; expected a character that no part before has"
+                "tokenizer.normalizer.normalizers.content:  % ; expected a character that no earlier part has"
             },
             {
                 percent,

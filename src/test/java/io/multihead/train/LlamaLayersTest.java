@@ -239,7 +239,7 @@ class LlamaLayersTest {
                 TokenWindows.next(new int[] {0, 1, 2}, 1, 2, 5).targets());
     }
 
-    /** Positions of rotary embeddings have no end: without the refusal, a model would learn positions that it never has. */
+    /** Rotary positions have no limit. Without the refusal, a model would learn positions that it never uses. */
     @Test
     void windowsOfMoreTokensThanTheContextAreRefused() throws IOException {
         LlamaLayers.initialize(Arena.ofAuto(), sizes(true), 3).save(folder);

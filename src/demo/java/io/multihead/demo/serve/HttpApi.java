@@ -34,7 +34,7 @@ import org.jspecify.annotations.Nullable;
 
 /** HTTP requests and answers: routes, keys, size limits, and errors. */
 final class HttpApi implements AutoCloseable {
-    /** The method of load balancers. The answer is the answer of GET without the body. */
+    /** The method that load balancers use. It has the answer of GET without the body. */
     private static final String HEAD = "HEAD";
 
     private static final int MOST_BYTES = 8 << 20;
@@ -154,7 +154,7 @@ final class HttpApi implements AutoCloseable {
                 }
                 if (methods.isEmpty()) {
                     throw ApiException.wrong(
-                            404, asked + ": nothing is here; expected one of " + new TreeSet<>(routes.keySet()));
+                            404, asked + ": not found; expected one of " + new TreeSet<>(routes.keySet()));
                 }
                 Answer answer = methods.get(method.equals(HEAD) ? "GET" : method);
                 if (answer == null) {
@@ -227,10 +227,10 @@ final class HttpApi implements AutoCloseable {
         } catch (JacksonException malformed) {
             throw ApiException.wrong(
                     400,
-                    "the request is no JSON: "
+                    "the request is not JSON: "
                             + SOURCE.matcher(malformed.getOriginalMessage()).replaceAll("$1"));
         } catch (IOException noText) {
-            throw ApiException.wrong(400, "the request is no JSON: " + noText.getMessage());
+            throw ApiException.wrong(400, "the request is not JSON: " + noText.getMessage());
         }
     }
 

@@ -28,8 +28,8 @@ import picocli.CommandLine.Spec;
         name = "serve",
         sortOptions = false,
         description =
-                "Serves a language model, an embedding model and a reranker by OpenAI's protocol, until Ctrl-C. An answer does not"
-                        + " depend on who else asks.")
+                "Serves a language model, an embedding model and a reranker with OpenAI's protocol, until Ctrl-C. An answer does not"
+                        + " depend on other requests.")
 public final class Serve implements Callable<Integer> {
     private static final String REQUEST_SECONDS = "sun.net.httpserver.maxReqTime";
     private static final int MOST = 100_000;
@@ -52,7 +52,7 @@ public final class Serve implements Callable<Integer> {
     @Option(names = "--host", description = "address to bind (default: ${DEFAULT-VALUE})", defaultValue = "127.0.0.1")
     private String host = "127.0.0.1";
 
-    @Option(names = "--port", description = "0 for any that is free (default: ${DEFAULT-VALUE})", defaultValue = "8080")
+    @Option(names = "--port", description = "0 for any free port (default: ${DEFAULT-VALUE})", defaultValue = "8080")
     private int port;
 
     @Option(names = "--threads", description = "default: processors of this machine")
@@ -69,26 +69,29 @@ public final class Serve implements Callable<Integer> {
 
     @Option(
             names = "--queue",
-            description = "requests that wait for one of them; others get status 429 (default: ${DEFAULT-VALUE})",
+            description = "requests that wait for a session; others get status 429 (default: ${DEFAULT-VALUE})",
             defaultValue = "64")
     private int queue;
 
-    @Option(names = "--timeout", description = "seconds of one text (default: ${DEFAULT-VALUE})", defaultValue = "600")
+    @Option(
+            names = "--timeout",
+            description = "maximum seconds of one text (default: ${DEFAULT-VALUE})",
+            defaultValue = "600")
     private int timeout;
 
     @Option(
             names = "--warm-up",
-            description = "seconds of own prompts before the first request; 0 for none (default: ${DEFAULT-VALUE})",
+            description = "seconds of warm-up prompts before the first request; 0 for none (default: ${DEFAULT-VALUE})",
             defaultValue = "2")
     private int warmUp;
 
     @Option(
             names = "--cache",
-            description = "keys and values: ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE})",
+            description = "format of keys and values: ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE})",
             defaultValue = "F16")
     private CacheFormat cache = CacheFormat.F16;
 
-    @Option(names = "--api-key", description = "that requests must have as Authorization: Bearer KEY")
+    @Option(names = "--api-key", description = "key that requests must send as Authorization: Bearer KEY")
     private @Nullable String apiKey;
 
     @Option(

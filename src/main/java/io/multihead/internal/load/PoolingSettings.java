@@ -43,7 +43,7 @@ public record PoolingSettings(List<String> modes, boolean includesPrompt) {
         boolean includesPrompt = json.flag(INCLUDES_PROMPT, true);
         if (!includesPrompt && modes.contains(CLS)) {
             // version 5.3 takes the first token, and 5.4 takes the first token after the prompt
-            throw json.fail(INCLUDES_PROMPT, "true beside the first token, which versions read differently");
+            throw json.fail(INCLUDES_PROMPT, "true with the first token, since versions of the library differ");
         }
         return new PoolingSettings(modes, includesPrompt);
     }
@@ -65,8 +65,7 @@ public record PoolingSettings(List<String> modes, boolean includesPrompt) {
         if (!json.names().contains(MEAN_FLAG)) {
             if (!chosen.isEmpty()) {
                 // version 5.3 puts the mean after the chosen modes, and 5.4 does not
-                throw json.fail(
-                        MEAN_FLAG, "true or false beside " + chosen + ", as versions read its absence differently");
+                throw json.fail(MEAN_FLAG, "true or false with " + chosen + ", since versions of the library differ");
             }
             return List.of(MEAN);
         }

@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  */
 public record TextModules(Path tokens, @Nullable PoolingSettings pooling, List<Path> dense, boolean normalized) {
     private static final String EXPECTED =
-            "a Transformer, a Pooling, perhaps Dense and then a Normalize module, or a StaticEmbedding in place of the first two";
+            "a Transformer, a Pooling, optional Dense and Normalize modules, or a StaticEmbedding instead of the first two";
 
     /** Reads the modules of a folder that {@link ModelFolder#isModular}. */
     public static TextModules read(Path folder) throws IOException {
@@ -34,7 +34,7 @@ public record TextModules(Path tokens, @Nullable PoolingSettings pooling, List<P
 
     /** Fails unless these are a transformer in the folder itself, its pooling, and optionally a normalization. */
     public TextModules requirePlain(Path folder) {
-        String expected = "expected a Transformer in the folder itself, a Pooling, and perhaps a Normalize module";
+        String expected = "expected a Transformer in the folder itself, a Pooling, and an optional Normalize module";
         Path file = folder.resolve("modules.json");
         if (pooling == null || !dense.isEmpty()) {
             throw Checks.fail(file + ": modules.type", pooling == null ? "StaticEmbedding" : "Dense", expected);

@@ -90,7 +90,7 @@ public final class Weights {
             throw Checks.fail(
                     what(second),
                     "not that of " + naming.stored.apply(first),
-                    "expected the same, as tie_word_embeddings says; versions of transformers differ in which they take");
+                    "expected the same, as tie_word_embeddings says; versions of transformers use different ones");
         }
     }
 

@@ -122,7 +122,7 @@ record BackwardChecks(TensorChecks tensors, MultiHeadConfig config, LayerPipelin
     private static void requireOnce(String name, @Nullable Tensor gradient, boolean same, String first) {
         if (gradient != null && same) {
             throw Checks.fail(
-                    name, "given", "expected null: it was one tensor with the " + first + ", which takes all");
+                    name, "given", "expected null, since the " + first + " was the same tensor and takes the sum");
         }
     }
 

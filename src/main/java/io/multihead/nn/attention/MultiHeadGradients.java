@@ -26,7 +26,7 @@ public record MultiHeadGradients(
         @Nullable Tensor scoreBias,
         @Nullable Tensor headMask,
         @Nullable Tensor sinks) {
-    /** No gradient of an input. */
+    /** Gradients without a gradient of an input. */
     public static final MultiHeadGradients NONE = new MultiHeadGradients(null, null, null, null, null, null);
 
     /**

@@ -82,8 +82,7 @@ class ServeOptionsTest {
             HttpResponse<String> none = server.post("/v1/embeddings", "{\"input\": \"a\"}");
             assertEquals(404, none.statusCode());
             assertTrue(
-                    none.body().contains("/v1/embeddings: nothing is here; expected one of [/, /attention, "),
-                    none.body());
+                    none.body().contains("/v1/embeddings: not found; expected one of [/, /attention, "), none.body());
             HttpResponse<String> chat =
                     server.post("/v1/chat/completions", "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]}");
             assertEquals(400, chat.statusCode());

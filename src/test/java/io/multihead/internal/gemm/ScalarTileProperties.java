@@ -16,7 +16,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 
-/** A tile has the same bits with and without vectors. Both forms write no other floats around the tile. */
+/** A tile and the floats around it have the same bits with and without vectors. */
 class ScalarTileProperties {
     private static final int LDC = 2 * Lanes.PANEL;
     private static final int[] ROWS = {6, 18, 5, 15, MicroKernel.MR_SMALL, 1};

@@ -17,7 +17,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 
-/** Kernels on rows have the same bits with and without vectors. Both forms write no other floats around their rows. */
+/** Results of kernels on rows and the floats around the rows have the same bits with and without vectors. */
 class ScalarKernelsProperties {
     private static final int AT = 3;
 

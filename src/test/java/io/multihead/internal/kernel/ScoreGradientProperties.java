@@ -106,7 +106,7 @@ class ScoreGradientProperties {
             values[at] = new float[] {Float.NaN, Float.POSITIVE_INFINITY, Float.NEGATIVE_INFINITY}[i];
             expected[at] = 0f;
         }
-        values[AT + length] = Float.NaN; // outside of the rows
+        values[AT + length] = Float.NaN; // after the rows
         expected[AT + length] = Float.NaN;
         assertEquals(found, ScoreGradient.zeroNonFinite(values, AT, rows, length));
         assertArrayEquals(expected, values);

@@ -320,7 +320,7 @@ class MultiHeadGradientTest {
                 "outputGradient: shape [2, 5]; expected [2, 5, 12]",
                 () -> pass.backward(TestTensors.zeros(DType.F32, 2, 5), dy));
         Named.message(
-                "key gradient: given; expected null: it was one tensor with the query, which takes all",
+                "key gradient: given; expected null, since the query was the same tensor and takes the sum",
                 () -> pass.backward(dy, MultiHeadGradients.of(zeros(x), zeros(x), zeros(x)), Map.of()));
         Named.message(
                 "gradient of out_proj.bias: shape [3]; expected [12]",

@@ -73,7 +73,7 @@ public final class Errors {
         columns.addAll(NAMES.values());
         System.out.println(Tables.markdown(columns, rows));
         System.out.println(
-                "Multihead's errors over those of a peer, lowest to highest of " + rows.size() + " cases:\n");
+                "Ratio of Multihead's errors to a peer's errors, lowest to highest of " + rows.size() + " cases:\n");
         List<List<String>> ratios = new ArrayList<>();
         for (int impl = 1; impl < NAMES.size(); impl++) {
             ratios.add(ratios(columns.get(1 + impl), errors, impl));

@@ -19,7 +19,7 @@ public final class Texts {
      * Returns texts.
      *
      * @param sizes number of texts, and the tokens of each text, such as {@code 32x128}. Texts of {@code 32xragged}
-     * have {@code least} to 128 tokens.
+     *     have {@code least} to 128 tokens.
      * @param others number of other tokens than words of the text
      */
     public static List<String> random(String sizes, int least, int others) {

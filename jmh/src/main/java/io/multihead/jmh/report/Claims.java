@@ -20,7 +20,7 @@ final class Claims {
     private static final Map<String, String> NAMES = Map.ofEntries(
             Map.entry("AttentionBackward", "attention, forward and backward"),
             Map.entry("AttentionDecode", "attention of one new token over a cache"),
-            Map.entry("AttentionDecodeSampled", "the same, single calls"),
+            Map.entry("AttentionDecodeSampled", "attention of one new token over a cache, single calls"),
             Map.entry("AttentionForward", "attention of whole sequences"),
             Map.entry("Decoder", "a step of a language model"),
             Map.entry("Embeddings", "all-MiniLM-L6-v2, text to vectors"),

@@ -50,7 +50,7 @@ record Ratio(double median, double low, double high, double coverage) {
 
     /** Returns the probability that the median is between the {@code k}-th lowest and the {@code k}-th highest of {@code n}. */
     static double coverage(int n, int k) {
-        double outcomes = 1; // n over i
+        double outcomes = 1; // the binomial coefficient of n and i
         double below = 0;
         for (int i = 0; i < k; i++) {
             below += outcomes;

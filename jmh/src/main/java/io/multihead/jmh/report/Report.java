@@ -13,7 +13,7 @@ public final class Report {
      * Prints the tables, then writes the pages.
      *
      * @param arguments the page, which is created if it is missing, then JSON files of measurements on this machine, or
-     * folders of such files. Without files, the page is written again from the results in its folder.
+     *     folders of such files. Without files, the page is written again from the results in its folder.
      */
     public static void main(String[] arguments) throws IOException {
         List<Path> paths = Arrays.stream(arguments).map(Path::of).toList();

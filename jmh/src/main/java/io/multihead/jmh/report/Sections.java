@@ -99,7 +99,7 @@ final class Sections {
         }
         List<String> exceeded = results.limits.exceeded(results);
         if (!exceeded.isEmpty()) {
-            text.append("\nFaster than the limit that was measured, which shows that the probe did not reach it:\n\n");
+            text.append("\nThese results exceed the measured limit, so the probe did not reach the limit:\n\n");
             exceeded.forEach(line -> text.append("- ").append(line).append('\n'));
         }
         return text.toString();

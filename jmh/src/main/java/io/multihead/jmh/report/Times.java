@@ -10,7 +10,7 @@ import java.util.TreeMap;
  * The times of one impl in one case.
  *
  * @param forks milliseconds of the forks of each round. Most rounds have one fork. The map is empty if only median and
- * spread are known.
+ *     spread are known.
  * @param median median over rounds
  * @param spread slowest fork divided by the median, or NaN for a single fork, which has no spread
  */

@@ -53,7 +53,7 @@ public final class Rounds {
      * separated by tabs. {@code -f} in a line is the number of rounds of this line.
      *
      * @param arguments the folder of results, which must be empty, the number of rounds of lines without {@code -f},
-     * and the builds to compare as {@code NAME=CLASSPATH}. The last build runs the controls.
+     *     and the builds to compare as {@code NAME=CLASSPATH}. The last build runs the controls.
      */
     public static void main(String[] arguments) throws Exception {
         Path folder = Files.createDirectories(Path.of(arguments[0]));

@@ -48,7 +48,7 @@ final class MaterializedForward {
             if (scoreFloats(keys, schedule.rows(task)) > Checks.MAX_ARRAY_LENGTH) {
                 throw Checks.fail(
                         argument,
-                        "asked for with " + keys + " keys",
+                        "requested with " + keys + " keys",
                         "expected keys whose scores for " + schedule.rows(task) + " rows fit a Java array");
             }
         }

@@ -89,7 +89,7 @@ public final class TokenFormat {
             throw Checks.fail(
                     "skiplist_words",
                     "all tokens around a text",
-                    "expected one of them to stay, as a document of words that are skipped has no vector otherwise");
+                    "expected one that is not skipped, since a document of skipped words would have no vector");
         }
         return new TokenFormat(tokenizer, prefix, NONE, settings.documentTokens(), true, skipped);
     }

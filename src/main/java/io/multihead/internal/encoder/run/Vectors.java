@@ -46,7 +46,7 @@ public final class Vectors implements VectorSink {
     public static void requireFinite(double element, String name, long number) {
         if (!(Math.abs(element) <= Double.MAX_VALUE)) {
             throw new ArithmeticException(name + " " + number + ": " + element
-                    + " in what the model computes; expected finite numbers, which its weights do not give");
+                    + " in the model's results; expected finite numbers, which its weights do not give");
         }
     }
 

@@ -64,7 +64,7 @@ public final class StepsJson {
             throw part.fail("content", "a punctuation character of ASCII between spaces, which replaces itself");
         }
         if (parted.indexOf(character) >= 0) {
-            throw part.fail("content", "a character that no part before has, which would be parted twice");
+            throw part.fail("content", "a character that no earlier part has, since each is parted once");
         }
         if (parted.isEmpty()) {
             steps.add(NormalizerStep.PART_PUNCTUATION);

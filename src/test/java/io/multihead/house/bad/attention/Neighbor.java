@@ -7,7 +7,7 @@ import io.multihead.house.bad.internal.exec.Pool;
 public final class Neighbor {
     private Neighbor() {}
 
-    /** Holds a neighbor's array. */
+    /** Returns an array of a type in a package of the same level. */
     public static Offences.Logs @org.jspecify.annotations.Nullable [] logs() {
         Pool.start();
         return null;

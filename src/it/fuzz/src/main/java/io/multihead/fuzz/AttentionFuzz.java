@@ -12,7 +12,9 @@ import io.multihead.support.Layout;
 import io.multihead.tensor.DType;
 import java.lang.foreign.Arena;
 
-/** Whole calls of attention, compared with the specification: sizes, element types, strides, masks, options, outputs. */
+/**
+ * Compares whole calls of attention with the specification: sizes, element types, strides, masks, options and outputs.
+ */
 public final class AttentionFuzz {
     private static final Compute CPU = Compute.serial();
     private static final long MOST_PRODUCTS = 300_000;

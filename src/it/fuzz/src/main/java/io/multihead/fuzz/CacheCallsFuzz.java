@@ -22,8 +22,8 @@ import java.util.SplittableRandom;
 import java.util.TreeMap;
 
 /**
- * Calls of a cache in any order and with any numbers, including numbers of no sequence: rejected calls change nothing, and attention over
- * the kept tokens equals the specification over a list of the same tokens.
+ * Calls a cache in any order and with any numbers, including numbers without a sequence. Rejected calls change nothing,
+ * and attention over the kept tokens equals the specification over a list of the same tokens.
  */
 public final class CacheCallsFuzz {
     private static final Compute CPU = Compute.serial();

@@ -18,8 +18,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * A session file of any bytes, loaded into caches of several kinds: a file that is rejected does not change a cache, and sequences that
- * were accepted can be used, and saved and loaded again with the same bits.
+ * Loads a session file of arbitrary bytes into caches of several kinds. A rejected file does not change a cache.
+ * Accepted sequences can be used, and can be saved and loaded again with the same bits.
  */
 public final class CacheSessionFuzz {
     private static final Compute CPU = Compute.serial();
@@ -27,7 +27,7 @@ public final class CacheSessionFuzz {
     private static final Path COPY = FILE.resolveSibling("copy");
     private static final Rope ROPE = Rope.of(Rope.Config.of(2));
 
-    /** Whose sessions are among the seeds. */
+    /** The caches of the sessions in the seeds. */
     static final List<Config> CONFIGS = List.of(
             new Config(1, 1, 2, 1, CacheFormat.F32, List.of()),
             new Config(2, 1, 2, 1, CacheFormat.I8, List.of()),
@@ -76,7 +76,7 @@ public final class CacheSessionFuzz {
         Oracle.require(cache.usedBytes() == used, cache.usedBytes() + " bytes used after all was closed");
     }
 
-    /** Saves and loads into an empty cache of the same size. */
+    /** Saves sequences, and loads them into an empty cache of the same size. */
     private static void again(KeyValueCache cache, int[] sequences) {
         try {
             Files.deleteIfExists(COPY);
@@ -95,7 +95,7 @@ public final class CacheSessionFuzz {
         }
     }
 
-    /** Makes each kind of call; calls for which the cache has no room are rejected. */
+    /** Makes each kind of call. Calls for which the cache has no room are rejected. */
     private static void use(KeyValueCache cache, int[] sequences) {
         Config config = cache.config();
         for (int sequence : sequences) {

@@ -4,9 +4,12 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Set;
 
-/** A language model's folder, of which one file has any bytes, is refused with the name of a file or generates tokens. */
+/**
+ * The folder of a language model in which one file has arbitrary bytes. It is refused with the name of a file, or
+ * generates tokens.
+ */
 public final class DecoderFolderFuzz {
-    /** In the order of the numbers. */
+    /** The files in the order of their numbers. */
     static final List<String> NAMES = List.of(
             "config.json",
             "generation_config.json",
@@ -25,7 +28,7 @@ public final class DecoderFolderFuzz {
 
     private DecoderFolderFuzz() {}
 
-    /** Loads the classes of a model before the first input, whose time is limited. */
+    /** Loads the classes of a model before the first input, since the time of an input is limited. */
     public static void fuzzerInitialize() {
         fuzzerTestOneInput("1{}".getBytes(StandardCharsets.UTF_8));
     }

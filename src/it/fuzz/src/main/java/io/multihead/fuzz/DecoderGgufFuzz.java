@@ -2,13 +2,13 @@ package io.multihead.fuzz;
 
 import java.nio.file.Path;
 
-/** A GGUF file of any bytes as a language model, which is refused with its name or generates tokens. */
+/** A GGUF file of arbitrary bytes as a language model. It is refused with its name, or generates tokens. */
 public final class DecoderGgufFuzz {
     private static final Path FILE = Scratch.folder("decoder").resolve("model.gguf");
 
     private DecoderGgufFuzz() {}
 
-    /** Loads the classes of a model before the first input, whose time is limited. */
+    /** Loads the classes of a model before the first input, since the time of an input is limited. */
     public static void fuzzerInitialize() {
         fuzzerTestOneInput(SmallDecoder.gguf(null));
     }

@@ -40,12 +40,15 @@ final class DecoderUse {
         }
     }
 
-    /** How a session gets its prompt. */
+    /** Appends the prompt of a session. */
     private interface Prompt {
         void append(Session session);
     }
 
-    /** A text without tokens, one that the context has no room for and a template that fails are refused; weights may be no numbers. */
+    /**
+     * Generates tokens. Refused are a text without tokens, a text for which the context has no room, and a template
+     * that fails. Weights may be NaN or infinite if {@code finite} is false.
+     */
     private static void generate(Sessions sessions, Prompt prompt, boolean finite) {
         try (Session session = sessions.open()) {
             Oracle.accepts(
@@ -64,7 +67,10 @@ final class DecoderUse {
         }
     }
 
-    /** A prompt may have no tokens: a template may print nothing, and a vocabulary may lack all characters of a text. */
+    /**
+     * Requires an error for a prompt without tokens. A template may print nothing, and a vocabulary may lack all
+     * characters of a text.
+     */
     private static void refusesNoTokens(Session session) {
         try {
             session.generate(FEW);
@@ -78,7 +84,7 @@ final class DecoderUse {
         throw new AssertionError("generated after no tokens");
     }
 
-    /** Errors of templates have a separate form: the line of the template instead of a value. */
+    /** Appends a prompt. Errors of templates have another form, with the line of the template instead of a value. */
     private static void append(Session session, Prompt prompt) throws IOException {
         try {
             prompt.append(session);

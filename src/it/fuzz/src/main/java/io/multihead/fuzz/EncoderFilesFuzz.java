@@ -5,10 +5,10 @@ import io.multihead.encoder.SentenceEncoder;
 import java.util.List;
 import java.util.Set;
 
-/** An encoder's folder, of which one file has any bytes. */
+/** The folder of an encoder in which one file has arbitrary bytes. */
 public final class EncoderFilesFuzz {
     private static final Compute CPU = Compute.serial();
-    /** In the order of the numbers. */
+    /** The files in the order of their numbers. */
     static final List<String> NAMES = List.of(
             "config.json",
             "modules.json",

@@ -5,9 +5,9 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Safetensors files as inputs: a header, a zero byte and the data. The length before the header is added, since hardly any change of a
- * header would keep it right, and the header is padded so that the data begins on a cache line. Inputs that do not begin with a brace
- * are whole files.
+ * Safetensors files as inputs: a header, a zero byte and the data. The length of the header is computed, since nearly
+ * every mutation of a header changes it. The header is padded so that the data begins on a cache line. Inputs that do
+ * not begin with a brace are whole files.
  */
 final class Framed {
     private static final int CACHE_LINE = 64;

@@ -14,8 +14,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * A GGUF file of any bytes, in memory and mapped: both readers agree; everything in it can be read, and a file written from it has the same
- * contents.
+ * A GGUF file of arbitrary bytes, in memory and mapped. Both readers agree, all contents can be read, and a file that
+ * is written from it has the same contents.
  */
 public final class GgufFuzz {
     private static final Path FOLDER = Scratch.folder("gguf");
@@ -48,7 +48,10 @@ public final class GgufFuzz {
                 parsed ? "mapping fails, parsing does not" : "parsing fails, mapping does not");
     }
 
-    /** Names that are too long for llama.cpp are refused, and types without arithmetic; written files can be read and written again. */
+    /**
+     * Writes a copy. Names that are too long for llama.cpp and types without arithmetic are refused. Written files can
+     * be read and written again.
+     */
     private static void copies(Gguf read, Arena arena) {
         if (Oracle.accepts("", () -> copy(read, COPY))) {
             boolean again = Oracle.accepts("", () -> copy(Gguf.map(arena, COPY), COPY_OF_COPY));
@@ -86,7 +89,7 @@ public final class GgufFuzz {
         Oracle.require(!Oracle.accepts(FILE.toString(), () -> file.value("absent\n")), "a key that is not there");
     }
 
-    /** By the getter of its type, and by one of another type, which refuses it. */
+    /** Reads a value with the getter of its type, and with a getter of another type, which refuses it. */
     private static void read(GgufValue value) {
         if (value.type() != GgufType.ARRAY) {
             readOne(value);
@@ -108,7 +111,7 @@ public final class GgufFuzz {
         Oracle.require(!Oracle.accepts("", value::string), value + " was taken for a string");
     }
 
-    /** Texts that are no UTF-8 and integers of 64 bits may be refused. */
+    /** Reads a value that is not an array. Texts that are not UTF-8 and 64-bit integers may be refused. */
     private static void readOne(GgufValue value) {
         switch (value.type()) {
             case STRING -> Oracle.accepts("", value::string);

@@ -17,8 +17,8 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * A JSON schema, or a grammar of GBNF after a byte {@code '1'}, of any text: it is refused, or gives masks of which each allows a token, takes
- * exactly the tokens that it allows, and is the same again after tokens were taken back.
+ * A JSON schema, or a GBNF grammar after a byte {@code '1'}, of arbitrary text. It is refused, or each of its masks
+ * allows a token, it accepts exactly the allowed tokens, and it has the same state after tokens were removed.
  */
 public final class GrammarFuzz {
     private static final int STEPS = 24;
@@ -61,7 +61,7 @@ public final class GrammarFuzz {
         }
     }
 
-    /** Chooses allowed tokens by a seed. */
+    /** Chooses allowed tokens with a seed. */
     private static void walk(TokenFilter filter, int seed) {
         int choice = seed;
         for (int step = 0; step < STEPS; step++) {

@@ -7,7 +7,10 @@ import io.multihead.text.Tokenizers;
 import java.util.Arrays;
 import java.util.List;
 
-/** Tokenizers of language models from any bytes: the input's first byte, from '0' on, selects the kind of file. */
+/**
+ * Tokenizers of language models from arbitrary bytes. The first byte of the input, from '0' on, selects the kind of
+ * file.
+ */
 public final class MergesFuzz {
     private static final List<String> TEXTS =
             List.of("", "ab ab's 12\n\n[s] word", "\ud83d\ude00\ud800 \u4e00x\u2581 e\u0301", "a".repeat(100));
@@ -29,7 +32,7 @@ public final class MergesFuzz {
         });
     }
 
-    /** Ids are the vocabulary's, and the text of them one by one is the text of all. */
+    /** Requires that ids are in the vocabulary, and that the texts of single ids are together the text of all ids. */
     private static void check(Tokenizer tokenizer, String text) {
         int[] ids = tokenizer.encode(text);
         int[] special = tokenizer.withSpecialTokens(tokenizer.encode(PromptText.template(text)));

@@ -7,19 +7,25 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** A model's folder in which one file has any bytes: an input's first byte, from '0' on, selects the file. */
+/**
+ * The folder of a model in which one file has arbitrary bytes. The first byte of an input, from '0' on, selects the
+ * file.
+ */
 final class ModelFolder {
     private static final String WEIGHTS = ".safetensors";
 
-    /** Has factors of states, scores and logits, for which they may be infinite. */
+    /** The file with factors of states, scores and logits, which may make these infinite. */
     private static final String SCALES = "config.json";
 
     private final Path folder;
     private final Map<String, byte[]> files;
-    /** In the order of the numbers. */
+    /** The files in the order of their numbers. */
     private final List<String> names;
 
-    /** Files after whose change of sizes, modules or tokens another file may be the one that does not fit. */
+    /**
+     * Files with sizes, modules or tokens that other files depend on. After a change of such a file, an error may name
+     * another file.
+     */
     private final Set<String> shared;
 
     private final long besides;
@@ -27,7 +33,7 @@ final class ModelFolder {
 
     /** Loads the model of a folder and uses it. */
     interface Use {
-        /** Does so; {@code finite} is whether every result has to be finite. */
+        /** Loads and uses the model. {@code finite} tells whether all results must be finite. */
         void run(Path folder, boolean finite) throws IOException;
     }
 

@@ -7,7 +7,7 @@ import io.multihead.model.Pooling;
 import java.io.ByteArrayInputStream;
 import java.io.InputStream;
 
-/** An ONNX file of any bytes, read at once and byte by byte, as weights and as an encoder. */
+/** An ONNX file of arbitrary bytes, which is read at once and byte by byte, as weights and as an encoder. */
 public final class OnnxFuzz {
     private static final Compute CPU = Compute.serial();
     private static final byte[] TOKENIZER = SmallModel.tokenizerJson();
@@ -45,7 +45,7 @@ public final class OnnxFuzz {
                 .toString();
     }
 
-    /** Gives one byte at a time and never reports more available bytes. */
+    /** Returns one byte per read, and never reports available bytes. */
     private static final class Dribble extends InputStream {
         private final byte[] bytes;
         private int at;

@@ -8,8 +8,8 @@ import java.lang.management.ManagementFactory;
 import java.util.regex.Pattern;
 
 /**
- * The allowed outcomes of a call on untrusted bytes: it returns, or throws an exception that the documentation promises, and allocates in
- * proportion to the bytes.
+ * The allowed outcomes of a call with untrusted bytes. The call returns, or throws an exception that the documentation
+ * promises, and its allocations are proportional to the bytes.
  */
 final class Oracle {
     /** The form of all messages: the file or argument, its value, and the expected value. */
@@ -17,18 +17,22 @@ final class Oracle {
 
     private static final int LONGEST_MESSAGE = 8000;
 
-    /** Bytes that an input of any length may allocate: buffers, tables, and arrays that were grown in advance. */
+    /** The bytes that an input of any length may allocate: buffers, tables, and arrays with reserve. */
     private static final long ALLOCATED_BY_ANY = 4 << 20;
 
     /**
-     * Bytes that a language model may allocate in addition: buffers in which weights are packed, tables of its tokenizer, its other files.
+     * The bytes that a language model may allocate in addition: buffers for packing weights, tables of its tokenizer,
+     * and its other files.
      */
     static final long ALLOCATED_BY_DECODER = 12 << 20;
 
-    /** A member of an object costs an entry, two strings and their arrays for a few bytes of text, and is copied into maps by name. */
+    /**
+     * The bytes that may be allocated for a byte of the input. For a few bytes of text, a member of an object takes an
+     * entry, two strings and their arrays, and is copied into maps.
+     */
     private static final long ALLOCATED_PER_BYTE = 500;
 
-    /** The first run of a path loads and initializes classes, which allocate too. */
+    /** The number of runs. The first run of a path loads and initializes classes, which also allocates. */
     private static final int TRIES = 3;
 
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
@@ -45,12 +49,15 @@ final class Oracle {
         void run() throws E;
     }
 
-    /** Checks an input of {@code bytes} bytes, in all calls together, and its allocations; repeats it if they exceed the limit. */
+    /**
+     * Checks an input of {@code bytes} bytes in total, and its allocations. Repeats the input if allocations exceed the
+     * limit.
+     */
     static void check(long bytes, Runnable input) {
         check(bytes, 0, input);
     }
 
-    /** The same, if {@code besides} bytes are allocated in addition, for any size of the input. */
+    /** Checks an input that may allocate {@code besides} bytes in addition, for any size of the input. */
     static void check(long bytes, long besides, Runnable input) {
         long most = ALLOCATED_BY_ANY + besides + ALLOCATED_PER_BYTE * bytes;
         long least = Long.MAX_VALUE;
@@ -63,7 +70,10 @@ final class Oracle {
         require(least <= most, least + " bytes allocated for an input of " + bytes);
     }
 
-    /** Runs code that does not read the input: kernels, whose vectors are objects until they are compiled. */
+    /**
+     * Runs code that does not read the input without counting its allocations. Vectors of kernels are objects until the
+     * kernels are compiled.
+     */
     static <E extends Exception> void uncounted(Computation<E> calls) throws E {
         long before = THREADS.getCurrentThreadAllocatedBytes();
         try {
@@ -73,7 +83,7 @@ final class Oracle {
         }
     }
 
-    /** Makes a call, whose messages begin with {@code name}; returns whether it was accepted. */
+    /** Makes a call with messages that begin with {@code name}. Returns whether it was accepted. */
     static boolean accepts(String name, Call call) {
         try {
             call.run();
@@ -91,9 +101,10 @@ final class Oracle {
     }
 
     /**
-     * Makes a call that computes, outside which loading is refused or not.
+     * Makes a call that computes with a loaded model.
      *
-     * @param finite whether its results have to be finite; else the error that names those that are not is an answer
+     * @param finite whether its results must be finite. Otherwise, an error that names results which are not finite is
+     *     allowed.
      */
     static <E extends Exception> void computes(boolean finite, Computation<E> call) throws E {
         try {

@@ -6,7 +6,10 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Arrays;
 
-/** A packed file of an encoder of any bytes: an encoder that is accepted is written again, and has the same vectors then. */
+/**
+ * A packed file of an encoder with arbitrary bytes. An accepted encoder is written again, and then has the same
+ * vectors.
+ */
 public final class PackedEncoderFuzz {
     private static final Compute CPU = Compute.serial();
     private static final Path FILE = Scratch.folder("packed-encoder").resolve("encoder");
@@ -34,12 +37,12 @@ public final class PackedEncoderFuzz {
                 Oracle.require(Arrays.equals(embed(encoder), embed(copy)), "another vector");
             }
         } catch (IOException failed) {
-            throw new AssertionError("a file that was just written", failed); // no rejection of the input
+            throw new AssertionError("a file that was just written", failed); // this is not a rejection of the input
         }
     }
 
     private static float[] embed(SentenceEncoder encoder) {
-        // two tokens, so that a run takes microseconds, and no text is too long for the options of some file
+        // two tokens, so that a run takes microseconds, and the text is not too long for the options of any file
         float[][] vector = {{}};
         Oracle.computes(
                 false, () -> vector[0] = encoder.withPrompt("").withMaxTokens(3).embed(""));

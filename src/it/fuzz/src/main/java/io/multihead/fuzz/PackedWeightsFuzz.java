@@ -18,11 +18,13 @@ import java.nio.file.Path;
 import java.util.Arrays;
 
 /**
- * A file of packed weights of any bytes: products with accepted weights have the same bits as with the matrix in the panels, if they are
- * f32, and the same bits for one row and many in every format; a file of the present version is written again with the same bytes.
+ * A file of packed weights with arbitrary bytes. Products with accepted f32 weights have the same bits as products with
+ * the matrix in the panels. In every format, one row has the same bits as among many rows. A file of the current
+ * version is written again with the same bytes.
  *
- * <p>Inputs that begin with {@code '0'} are whole files. All others are the fields of a header, then panels, which are repeated up to the
- * size that the header has: hardly any change of a header would keep the size of the file right.
+ * <p>Inputs that begin with {@code '0'} are whole files. All other inputs are the fields of a header, then panels,
+ * which are repeated up to the size in the header, since nearly every mutation of a header changes the size of the
+ * file.
  */
 public final class PackedWeightsFuzz {
     private static final Compute CPU = Compute.serial();
@@ -74,13 +76,13 @@ public final class PackedWeightsFuzz {
         return file;
     }
 
-    /** Returns the format of a header; f32 if it has none. */
+    /** Returns the format of a header, or f32 if the header has none. */
     private static WeightFormat format(int version, int field) {
         WeightFormat[] all = WeightFormat.values();
         return version == VERSION && field >= 0 && field < all.length ? all[field] : WeightFormat.F32;
     }
 
-    /** Returns the bytes of panels; for sizes that a format cannot have, the bytes in f32. */
+    /** Returns the bytes of panels, or the bytes in f32 for sizes that the format cannot have. */
     private static long panelBytes(WeightFormat format, long inputs, long outputs) {
         try {
             PanelFormat panels = PanelFormat.valueOf(format.name());
@@ -109,7 +111,7 @@ public final class PackedWeightsFuzz {
             writeAgain(weights, file);
         }
         if (Math.max(weights.inputs(), weights.outputs()) > LARGEST) {
-            return; // without panels, since the other size is 0
+            return; // there are no panels, since the other size is 0
         }
         int inputs = (int) weights.inputs();
         int outputs = (int) weights.outputs();
@@ -139,14 +141,17 @@ public final class PackedWeightsFuzz {
         try {
             weights.write(COPY);
             byte[] copy = Files.readAllBytes(COPY);
-            Arrays.fill(file.array(), FIELDS, HEADER, (byte) 0); // not read
+            Arrays.fill(file.array(), FIELDS, HEADER, (byte) 0); // these bytes are not read
             Oracle.require(Arrays.equals(file.array(), copy), "other bytes in a second file");
         } catch (IOException failed) {
             throw new UncheckedIOException(failed);
         }
     }
 
-    /** Returns the matrix of the panels: depth blocks of 512 rows, in each of them panels of 32 columns, row after row. */
+    /**
+     * Returns the matrix of the panels. Panels are in depth blocks of 512 rows. A depth block has panels of 32 columns
+     * in row-major order.
+     */
     private static Tensor matrix(ByteBuffer file, int inputs, int outputs) {
         float[] values = new float[inputs * outputs];
         int columns = Math.ceilDiv(outputs, PANEL) * PANEL;

@@ -7,7 +7,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 
-/** A safetensors file of any bytes, in memory and mapped: both readers agree, and every tensor can be read. */
+/** A safetensors file of arbitrary bytes, in memory and mapped. Both readers agree, and every tensor can be read. */
 public final class SafetensorsFuzz {
     private static final Path FILE = Scratch.folder("safetensors").resolve("model.safetensors");
 

@@ -5,7 +5,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** A folder for the files of one target, under the folder of the system property {@code java.io.tmpdir}. */
+/** A folder for the files of one target, in the folder of the system property {@code java.io.tmpdir}. */
 final class Scratch {
     private Scratch() {}
 

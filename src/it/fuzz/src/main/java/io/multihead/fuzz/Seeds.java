@@ -69,7 +69,10 @@ public final class Seeds {
         write("SafetensorsFuzz", "integers", join(integers, new byte[1 + 9]));
     }
 
-    /** Metadata of every type; tensors of every type that can be read; and one file of two. */
+    /**
+     * Writes seeds with metadata of every type, with tensors of every readable type, and with one file of a model in
+     * two files.
+     */
     private void gguf() throws IOException {
         GgufWriter values = new GgufWriter();
         for (GgufType type : GgufType.values()) {
@@ -204,7 +207,10 @@ public final class Seeds {
         write("PackedEncoderFuzz", "model", Framed.input(Files.readAllBytes(file)));
     }
 
-    /** Sequences that share tokens, that dropped some, and an empty one, for each kind of cache. */
+    /**
+     * Writes seeds with sequences that share tokens, sequences that dropped tokens, and an empty sequence, for each
+     * kind of cache.
+     */
     private void sessions() throws IOException {
         for (Config config : CacheSessionFuzz.CONFIGS) {
             KeyValueCache cache = KeyValueCache.paged(config, 1 << 16);
@@ -226,7 +232,10 @@ public final class Seeds {
         Files.write(file, Framed.input(withoutChecksums(Files.readAllBytes(file))));
     }
 
-    /** Makes a session one of the version that had no checksums, by which a file of other bytes is refused before anything else is read. */
+    /**
+     * Returns a session in the version without checksums. With checksums, a mutated file is refused before other bytes
+     * are read.
+     */
     private static byte[] withoutChecksums(byte[] session) {
         Safetensors file = Safetensors.parse(MemorySegment.ofArray(session));
         Map<String, Tensor> tensors = new LinkedHashMap<>();
@@ -237,7 +246,7 @@ public final class Seeds {
         return SmallModel.safetensors(tensors, metadata);
     }
 
-    /** One element, several panels and depth blocks, and matrices without elements. */
+    /** Writes seeds with one element, with several panels and depth blocks, and without elements. */
     private void packedWeights() throws IOException {
         for (int[] sizes : new int[][] {{1, 1}, {3, 40}, {257, 1}, {0, 5}, {5, 0}}) {
             byte[] file = packed(sizes[0], sizes[1]);

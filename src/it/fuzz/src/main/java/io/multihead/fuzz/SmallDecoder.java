@@ -19,7 +19,7 @@ import java.util.Map;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/** The smallest Llama that has every part: one layer, 2 heads, nine tokens, as a GGUF file and as a folder. */
+/** The smallest Llama with all parts: one layer, 2 heads and nine tokens, as a GGUF file and as a folder. */
 public final class SmallDecoder {
     static final List<String> TOKENS = List.of("<unk>", "<s>", "</s>", "\u2581", "a", "b", "\u2581a", "ab", "<0x0A>");
     private static final int[] TYPES = {2, 3, 3, 1, 1, 1, 1, 1, 6};
@@ -30,7 +30,7 @@ public final class SmallDecoder {
 
     private SmallDecoder() {}
 
-    /** Returns the bytes of a file: weights in f32, or blocks of a type if one is given. */
+    /** Returns the bytes of a file with weights in f32, or in blocks of the given type. */
     static byte[] gguf(@Nullable BlockType blocks) {
         int dim = blocks == null ? 8 : blocks.elements();
         GgufWriter writer = metadata(dim);
@@ -77,7 +77,7 @@ public final class SmallDecoder {
         return GgufValue.ofInteger(GgufType.U32, value);
     }
 
-    /** Returns the files of a folder of Hugging Face, by name. */
+    /** Returns the files of a Hugging Face folder by name. */
     static Map<String, byte[]> files() {
         Map<String, byte[]> files = new LinkedHashMap<>();
         put(files, "config.json", """
@@ -98,7 +98,7 @@ public final class SmallDecoder {
         return files;
     }
 
-    /** Writes the files of a folder; returns it. */
+    /** Writes the files of a folder, and returns the folder. */
     public static Path folder() {
         Path folder = Scratch.folder("decoder-of-requests");
         files().forEach((name, bytes) -> Scratch.write(folder.resolve(name), bytes));
@@ -109,7 +109,7 @@ public final class SmallDecoder {
         files.put(name, text.getBytes(StandardCharsets.UTF_8));
     }
 
-    /** Byte-level pieces, each for one byte. */
+    /** Returns a tokenizer with one byte-level piece for each byte. */
     private static String tokenizerJson() {
         StringBuilder json = new StringBuilder("{\"added_tokens\": [");
         List<String> names = TOKENS.subList(0, 3);
@@ -130,7 +130,7 @@ public final class SmallDecoder {
         return json.append("}}}").toString();
     }
 
-    /** Returns weights by the names of GGUF, or of Hugging Face. */
+    /** Returns weights with the names of GGUF or of Hugging Face. */
     private static Map<String, Tensor> weights(int dim, int tokens, boolean gguf) {
         Map<String, Tensor> all = new LinkedHashMap<>();
         put(all, gguf ? "token_embd.weight" : "model.embed_tokens.weight", tokens, dim);

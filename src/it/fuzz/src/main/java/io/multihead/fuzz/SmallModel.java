@@ -14,7 +14,7 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
-/** The smallest model that has every file, so that an input is a few hundred bytes and a run some microseconds. */
+/** The smallest model with all files. An input has a few hundred bytes, and a run takes some microseconds. */
 final class SmallModel {
     static final List<String> VOCABULARY = List.of(
             "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "ab", "##c", "c", "#", "!", "e", "\u4e00");
@@ -25,7 +25,7 @@ final class SmallModel {
 
     private SmallModel() {}
 
-    /** The files of a folder of sentence-transformers, by name. */
+    /** Returns the files of a folder of sentence-transformers by name. */
     static Map<String, byte[]> files() {
         Map<String, byte[]> files = new LinkedHashMap<>();
         put(files, "config.json", """
@@ -53,7 +53,7 @@ final class SmallModel {
         return files;
     }
 
-    /** The files of a cross-encoder's folder, as sentence-transformers writes it. */
+    /** Returns the files of the folder of a cross-encoder, as sentence-transformers writes it. */
     static Map<String, byte[]> rerankerFiles() {
         Map<String, byte[]> files = files();
         files.remove("1_Pooling/config.json");
@@ -83,7 +83,7 @@ final class SmallModel {
         return files;
     }
 
-    /** The files of a folder of PyLate. */
+    /** Returns the files of a folder of PyLate. */
     static Map<String, byte[]> tokenEncoderFiles() {
         Map<String, byte[]> files = files();
         files.remove("1_Pooling/config.json");
@@ -132,7 +132,7 @@ final class SmallModel {
                 """.formatted(vocabulary).getBytes(StandardCharsets.UTF_8);
     }
 
-    /** The model as PyTorch's exporter writes it. */
+    /** Returns the model in the form of PyTorch's exporter. */
     static byte[] onnx() {
         Map<String, Float> constants = new LinkedHashMap<>();
         for (String add : List.of(

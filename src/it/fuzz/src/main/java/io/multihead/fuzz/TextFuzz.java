@@ -7,7 +7,7 @@ import io.multihead.text.WordPiece;
 import java.util.Arrays;
 import java.util.stream.IntStream;
 
-/** Any text, unpaired surrogates included, through tokenizers of all normalizations. */
+/** Encodes arbitrary texts, including unpaired surrogates, with tokenizers of all normalizations. */
 public final class TextFuzz {
     private static final WordPiece[] TOKENIZERS = IntStream.range(0, 16)
             .mapToObj(flags -> WordPiece.ofVocabulary(
@@ -47,7 +47,7 @@ public final class TextFuzz {
         for (int i = 0; i < tokens.size(); i++) {
             Oracle.require(tokens.id(i) == ids[i + 1], "ids of append and encode");
             tokenizer.token(ids[i + 1]);
-            // pieces of one character that becomes several share its offsets
+            // the pieces of a character that becomes several characters share its offsets
             Oracle.require(tokens.start(i) < tokens.end(i) && tokens.end(i) <= text.length(), "offsets");
             Oracle.require(
                     tokens.end(i) >= end && (tokens.start(i) >= end || tokens.end(i) == end), "order of offsets");

@@ -6,10 +6,10 @@ import io.multihead.encoder.TokenVectors;
 import java.util.List;
 import java.util.Set;
 
-/** A folder of an encoder of tokens, of which one file has any bytes. */
+/** The folder of a token encoder in which one file has arbitrary bytes. */
 public final class TokenEncoderFilesFuzz {
     private static final Compute CPU = Compute.serial();
-    /** In the order of the numbers. */
+    /** The files in the order of their numbers. */
     static final List<String> NAMES = List.of(
             "config.json",
             "modules.json",

@@ -10,7 +10,10 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 
-/** A tokenizer's folder in which one file has any bytes: the input's first byte, from '0' on, selects the file. */
+/**
+ * The folder of a tokenizer in which one file has arbitrary bytes. The first byte of the input, from '0' on, selects
+ * the file.
+ */
 public final class TokenizerFilesFuzz {
     private static final List<String> FILES = List.of("tokenizer.json", "vocab.txt", "tokenizer_config.json");
     private static final Path FOLDER = Scratch.folder("tokenizer");
@@ -29,8 +32,8 @@ public final class TokenizerFilesFuzz {
         byte[] bytes = Arrays.copyOfRange(input, 1, input.length);
         delete(FOLDER.resolve("tokenizer.json"));
         Scratch.write(FOLDER.resolve("vocab.txt"), SmallModel.vocabularyTxt());
-        // an empty one next to a tokenizer.json: otherwise errors may name it as the file that contradicts the other
-        // one
+        // an empty file next to a tokenizer.json, since otherwise errors may name it as the file that contradicts the
+        // tokenizer.json
         Scratch.write(
                 FOLDER.resolve("tokenizer_config.json"),
                 changed.equals("tokenizer.json") ? new byte[] {'{', '}'} : SmallModel.tokenizerConfig());

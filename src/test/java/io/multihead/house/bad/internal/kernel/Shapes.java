@@ -4,7 +4,7 @@ import jdk.incubator.vector.FloatVector;
 
 /** Has its own vector shape. */
 public final class Shapes {
-    /** Lanes of such a vector. */
+    /** The lanes of a vector of this shape. */
     public static final int COUNT = FloatVector.SPECIES_256.length();
 
     private Shapes() {}

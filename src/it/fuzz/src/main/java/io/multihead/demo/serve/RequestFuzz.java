@@ -14,8 +14,8 @@ import java.time.Duration;
 import java.util.Arrays;
 
 /**
- * A request of any bytes to the server of the demo: a chat, a prompt after a byte {@code '1'}, or a text whose tokens are requested after
- * {@code '2'}. It is answered, or refused with an error that is not the server's own.
+ * Sends requests of arbitrary bytes to the server of the demo: a chat, a prompt after a byte {@code '1'}, or a text to
+ * tokenize after a byte {@code '2'}. A request is answered, or refused with an error of the client.
  */
 public final class RequestFuzz {
     private static final int CONTEXT = 24;
@@ -35,7 +35,9 @@ public final class RequestFuzz {
         }
     }
 
-    /** Loads the classes of a model and of its answers before the first input, whose time is limited. */
+    /**
+     * Loads the classes of a model and of its answers before the first input, since the time of an input is limited.
+     */
     public static void fuzzerInitialize() throws IOException, InterruptedException {
         fuzzerTestOneInput("1{\"prompt\": \"ab\", \"max_tokens\": 1}".getBytes(StandardCharsets.UTF_8));
     }
@@ -47,7 +49,7 @@ public final class RequestFuzz {
         try {
             JsonNode body = HttpApi.json(Arrays.copyOfRange(input, 1, input.length));
             if (body instanceof ObjectNode object && object.path("stream").asBoolean()) {
-                object.remove("stream"); // no connection to write events to
+                object.remove("stream"); // there is no connection for events
             }
             Fields fields = new Fields("", body);
             JsonNode answer = input[0] == '1'

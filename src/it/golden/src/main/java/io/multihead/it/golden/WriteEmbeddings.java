@@ -16,7 +16,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 
-/** Writes MiniLM's embeddings, each text alone and at most 512 tokens of it, as ONNX Runtime computes them. */
+/** Writes MiniLM's embeddings, as ONNX Runtime computes them. Each text is computed alone, with at most 512 tokens. */
 final class WriteEmbeddings {
     private static final int MOST_TOKENS = 512;
     private static final String[] NAMES = {"mean", "cls", "max"};

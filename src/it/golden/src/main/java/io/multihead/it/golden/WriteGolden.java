@@ -6,7 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 
-/** Writes all golden files into the repository that is named by the one argument. */
+/** Writes all golden files into the repository that the only argument names. */
 public final class WriteGolden {
     private static final String COMMAND = "mvn -q -f src/it/golden compile exec:exec";
     private static final String MODEL = "all-minilm-l6-v2";

@@ -13,9 +13,9 @@ import java.util.List;
 import java.util.stream.Stream;
 import java.util.zip.CRC32;
 
-/** Writes the golden tokens: in full for some texts, as checksums for random strings and for all code points. */
+/** Writes the golden tokens: all tokens for some texts, and checksums for random strings and for all code points. */
 final class WriteTokens {
-    /** Each found a tokenizer that differed. */
+    /** Texts that each revealed a difference between tokenizers. */
     private static final List<String> TEXTS = List.of(
             "",
             " ",
@@ -97,7 +97,10 @@ final class WriteTokens {
         GoldenTexts.update(sum, text, tokens(oracle, text));
     }
 
-    /** Ids, starts and ends, the latter as indices of {@code char}; the starts and ends of the special tokens around a text are 0. */
+    /**
+     * Returns ids, starts and ends. Starts and ends are indices of {@code char}, and are 0 for the special tokens
+     * around a text.
+     */
     private static int[][] tokens(HuggingFaceTokenizer oracle, String text) {
         Encoding encoding = oracle.encode(text);
         long[] ids = encoding.getIds();

@@ -16,7 +16,10 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Writes vectors of tokens, and logits where a model has a head, of encoders of random weights as ONNX Runtime computes their graphs. */
+/**
+ * Writes token vectors of encoders with random weights, and logits of encoders with a head, as ONNX Runtime computes
+ * their graphs.
+ */
 final class WriteVectors {
     private WriteVectors() {}
 

@@ -9,13 +9,13 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.II_Result;
 
-/** One thread calls loops on one object, another helps: every outcome but the expected one is an error. */
+/** One thread calls loops on an object, and another thread helps. All outcomes except the expected one are errors. */
 public final class ParallelForStress {
     private static final ParallelFor.Invitation NOBODY = (loop, tasks) -> {};
 
     private ParallelForStress() {}
 
-    /** Plain counters, one a task: an unordered or second increment is seen as a wrong count. */
+    /** Plain counters, one for each task. An unordered or second increment results in a wrong count. */
     private static class Counters implements LoopBody {
         private final int[] counts;
 
@@ -37,7 +37,10 @@ public final class ParallelForStress {
         }
     }
 
-    /** A helper may join any of two loops of different lengths: each task of each runs once, before its loop returns. */
+    /**
+     * A helper may join each of two loops of different lengths. Each task of each loop runs once, before its loop
+     * returns.
+     */
     @JCStressTest
     @Outcome(id = "1111, 1111", expect = ACCEPTABLE, desc = "every task once, before the return")
     @State
@@ -46,7 +49,7 @@ public final class ParallelForStress {
         private final Counters one = new Counters(1);
         private final Counters three = new Counters(3);
 
-        /** Calls two loops and looks at the counters when each has returned. */
+        /** Calls two loops and reads the counters after each of them. */
         @Actor
         public void caller(II_Result result) {
             loop.run(one, 1, null, NOBODY);
@@ -55,21 +58,24 @@ public final class ParallelForStress {
             result.r1 = 1000 * first + three.digits();
         }
 
-        /** Helps with whatever is open. */
+        /** Helps with the open loop. */
         @Actor
         public void helper() {
             loop.help(null);
             loop.help(null);
         }
 
-        /** Looks again at the end: no task may run after its loop has returned. */
+        /** Reads the counters at the end, since no task may run after its loop has returned. */
         @Arbiter
         public void end(II_Result result) {
             result.r2 = 1000 * one.digits() + three.digits();
         }
     }
 
-    /** A long loop before a short one: a helper that found the long one exhausted takes no task of the short one twice. */
+    /**
+     * A long loop precedes a short loop. A helper that found the long loop exhausted takes no task of the short loop
+     * twice.
+     */
     @JCStressTest
     @Outcome(id = "11111, 11111", expect = ACCEPTABLE, desc = "every task once, before the return")
     @State
@@ -78,7 +84,7 @@ public final class ParallelForStress {
         private final Counters three = new Counters(3);
         private final Counters two = new Counters(2);
 
-        /** Calls two loops and looks at the counters when each has returned. */
+        /** Calls two loops and reads the counters after each of them. */
         @Actor
         public void caller(II_Result result) {
             loop.run(three, 3, null, NOBODY);
@@ -87,20 +93,23 @@ public final class ParallelForStress {
             result.r1 = 100 * first + two.digits();
         }
 
-        /** Helps with whatever is open. */
+        /** Helps with the open loop. */
         @Actor
         public void helper() {
             loop.help(null);
         }
 
-        /** Looks again at the end. */
+        /** Reads the counters at the end. */
         @Arbiter
         public void end(II_Result result) {
             result.r2 = 100 * three.digits() + two.digits();
         }
     }
 
-    /** Two strips, of two tasks and of one: each thread begins with a task of its own strip, and each task runs once. */
+    /**
+     * There are two strips, with two tasks and with one task. Each thread begins with a task of another strip, and each
+     * task runs once.
+     */
     @JCStressTest
     @Outcome(id = "111, 111", expect = ACCEPTABLE, desc = "every task once, before the return")
     @State
@@ -113,28 +122,30 @@ public final class ParallelForStress {
             }
         };
 
-        /** Calls the loop and looks at the counters when it has returned. */
+        /** Calls the loop and reads the counters after it. */
         @Actor
         public void caller(II_Result result) {
             loop.run(three, 3, null, NOBODY);
             result.r1 = three.digits();
         }
 
-        /** Helps with whatever is open. */
+        /** Helps with the open loop. */
         @Actor
         public void helper() {
             loop.help(null);
             loop.help(null);
         }
 
-        /** Looks again at the end. */
+        /** Reads the counters at the end. */
         @Arbiter
         public void end(II_Result result) {
             result.r2 = three.digits();
         }
     }
 
-    /** A failing loop ends before all tasks have run, but not before its helper has left; the next loop is whole. */
+    /**
+     * A failing loop ends before all tasks have run, but not before its helper has left. The next loop runs all tasks.
+     */
     @JCStressTest
     @Outcome(id = "0, 111", expect = ACCEPTABLE, desc = "nobody inside after the failure, the next loop whole")
     @State
@@ -143,7 +154,7 @@ public final class ParallelForStress {
         private final Counters three = new Counters(3);
         private int inside;
 
-        /** Calls a loop that fails, then one that does not. */
+        /** Calls a loop that fails, then a loop that succeeds. */
         @Actor
         public void caller(II_Result result) {
             try {
@@ -167,7 +178,7 @@ public final class ParallelForStress {
             result.r2 = three.digits();
         }
 
-        /** Helps with whatever is open. */
+        /** Helps with the open loop. */
         @Actor
         public void helper() {
             loop.help(null);

@@ -35,12 +35,12 @@ import org.junit.platform.launcher.core.LauncherFactory;
 import org.junit.platform.launcher.listeners.SummaryGeneratingListener;
 
 /**
- * Runs langchain4j's own abstract tests of chat models. Their questions require a trained model, so the weights are random and a constraint
- * makes the model write an answer that fits; templates, tools, grammars, streams, counts and listeners are the library's. The names of
- * tests that do not run are printed with the reason.
+ * Runs langchain4j's abstract tests of chat models. Their questions require a trained model. Here, the weights are
+ * random, and a constraint makes the model write the expected answer. Templates, tools, grammars, streams, counts and
+ * listeners are the library's. The names of tests that do not run are printed with the reason.
  */
 public final class Contract {
-    /** Tests that pass. */
+    /** The minimum number of tests that must pass. */
     private static final int LEAST = 47;
 
     private Contract() {}
@@ -106,7 +106,7 @@ public final class Contract {
                     .map(each -> ((ToolExecutionResultMessage) each).text())
                     .toList();
             if (!results.isEmpty()) {
-                // without spaces, since the tests do not allow a space as a part of a stream, and tokens are bytes here
+                // without spaces, since the tests do not allow a space as a part of a stream, and each token is a byte
                 return json
                         ? "{\"weather\": \"sunny\"}"
                         : String.join(",", results).replace(" ", "-");
@@ -157,7 +157,7 @@ public final class Contract {
         }
     }
 
-    /** Returns a model that an oracle answers for. */
+    /** Returns a model with answers from an oracle. */
     static MultiheadChatModel model(ChatModelListener... more) {
         return model(GenerationOptions.DEFAULT.withMaxTokens(400), more);
     }
@@ -170,7 +170,7 @@ public final class Contract {
         return build(options.withConstraint(own == TokenConstraint.NONE ? oracle.constraint() : own), listeners);
     }
 
-    /** Returns the options of a model whose own parameters are langchain4j's. */
+    /** Returns the options of a model for langchain4j's parameters. */
     static GenerationOptions options(ChatRequestParameters parameters) {
         GenerationOptions options = GenerationOptions.DEFAULT.withMaxTokens(400);
         if (parameters.maxOutputTokens() != null) {

@@ -57,13 +57,16 @@ class ContractChat extends AbstractChatModelIT {
         return Contract.model(Contract.options(parameters));
     }
 
-    /** No parameters are added here. */
+    /** Adds no parameters. */
     @Override
     protected ChatRequestParameters createIntegrationSpecificParameters(int maxOutputTokens) {
         return ChatRequestParameters.builder().maxOutputTokens(maxOutputTokens).build();
     }
 
-    /** Requires a builder that takes langchain4j's parameters, and refuses a name there; here it sets the model's name. */
+    /**
+     * The test requires a builder that accepts langchain4j's parameters and refuses a model name in them. In this
+     * adapter, the builder sets the name.
+     */
     @Test
     @Disabled("a builder gives the model its name")
     @Override

@@ -4,7 +4,7 @@ import dev.langchain4j.model.chat.ChatModel;
 import dev.langchain4j.model.chat.common.AbstractChatModelListenerIT;
 import dev.langchain4j.model.chat.listener.ChatModelListener;
 
-/** langchain4j's tests of listeners' events. */
+/** langchain4j's tests of the events of listeners. */
 class ContractListener extends AbstractChatModelListenerIT {
     @Override
     protected ChatModel createModel(ChatModelListener listener) {

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 
 /** langchain4j's tests of chat models that stream. */
 class ContractStream extends AbstractStreamingChatModelIT {
-    /** The tests require the handler on another thread than the caller's. */
+    /** The tests require that the handler runs on another thread than the caller. */
     private static final Executor EXECUTOR = task -> Thread.ofVirtual().start(task);
 
     @Override
@@ -67,19 +67,22 @@ class ContractStream extends AbstractStreamingChatModelIT {
         return MultiheadStreamingChatModel.of(Contract.model(Contract.options(parameters)), EXECUTOR);
     }
 
-    /** Nothing adds parameters here. */
+    /** Adds no parameters. */
     @Override
     protected ChatRequestParameters createIntegrationSpecificParameters(int maxOutputTokens) {
         return ChatRequestParameters.builder().maxOutputTokens(maxOutputTokens).build();
     }
 
-    /** Requires one part of the arguments, which the model here writes byte by byte, as its tokens are bytes. */
+    /** The test requires one part of the arguments. This model writes them byte by byte, since its tokens are bytes. */
     @Test
     @Disabled("the two bytes of {} are two tokens")
     @Override
     protected void should_execute_a_tool_without_arguments_then_answer(StreamingChatModel model) {}
 
-    /** Wants a builder that takes langchain4j's parameters, and refuses a name there; here it gives the model its name. */
+    /**
+     * The test requires a builder that accepts langchain4j's parameters and refuses a model name in them. In this
+     * adapter, the builder sets the name.
+     */
     @Test
     @Disabled("a builder gives the model its name")
     @Override

@@ -5,7 +5,7 @@ import dev.langchain4j.model.chat.common.AbstractStreamingChatModelListenerIT;
 import dev.langchain4j.model.chat.listener.ChatModelListener;
 import io.multihead.langchain4j.MultiheadStreamingChatModel;
 
-/** langchain4j's tests of listeners' events for streams. */
+/** langchain4j's tests of the events of listeners for streams. */
 class ContractStreamListener extends AbstractStreamingChatModelListenerIT {
     @Override
     protected StreamingChatModel createModel(ChatModelListener listener) {

@@ -28,7 +28,10 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The chat models with an older core, and a small model of random weights: answers are a session's, streamed or not. */
+/**
+ * The chat models with an older core and a small model with random weights. Answers equal the answers of a session,
+ * with and without a stream.
+ */
 final class OlderChat {
     private static final GenerationOptions OPTIONS = GenerationOptions.DEFAULT.withMaxTokens(12);
     private static final List<ChatMessage> CHAT = List.of(
@@ -36,7 +39,7 @@ final class OlderChat {
 
     private OlderChat() {}
 
-    /** Parameters of a provider's own. */
+    /** Parameters of a provider's class. */
     private static final class OfProvider extends DefaultChatRequestParameters {
         OfProvider() {
             super(DefaultChatRequestParameters.builder());
@@ -63,7 +66,7 @@ final class OlderChat {
         System.out.println("older core: a session's answers, and calls of tools");
     }
 
-    /** Of random weights, which have to call. */
+    /** Requires that a model with random weights calls a required tool. */
     private static void tools() throws IOException {
         Path file = Files.createTempFile("older", ".gguf");
         FamilyModel.writeChat(file, "{{ messages }}", 2048);

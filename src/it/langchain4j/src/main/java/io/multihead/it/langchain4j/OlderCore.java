@@ -8,7 +8,7 @@ import java.io.IOException;
 import java.util.Arrays;
 import java.util.List;
 
-/** The adapter with a core that has no requests: segments and texts have the encoder's vectors. */
+/** The adapter with a core that has no requests. Segments and texts have the vectors of the encoder. */
 public final class OlderCore {
     private OlderCore() {}
 

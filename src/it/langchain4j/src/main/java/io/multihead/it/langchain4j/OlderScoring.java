@@ -16,7 +16,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 
-/** The scoring model with an older core, MiniLM and a head of random weights: scores are the reranker's. */
+/**
+ * The scoring model with an older core, MiniLM and a head of random weights. Scores equal the scores of the reranker.
+ */
 final class OlderScoring {
     private static final int DIM = 384;
     private static final String QUERY = "What did the market do?";

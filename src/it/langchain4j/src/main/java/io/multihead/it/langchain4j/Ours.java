@@ -16,18 +16,21 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Compares this library's vectors with the vectors that langchain4j's classes wrote, alone and in one batch. */
+/** Compares this library's vectors, computed alone and in one batch, with the vectors of langchain4j's classes. */
 public final class Ours {
-    /** Rounding errors of two f32 encoders differ by some 2e-7 per element of a vector of length 1. */
+    /** The rounding errors of two f32 encoders differ by about 2e-7 per element of a vector of length 1. */
     private static final double TOLERANCE = 1e-6;
 
-    /** The part of a text that langchain4j's MiniLM embeds; it ignores the rest. */
+    /** The number of tokens of a text that langchain4j's MiniLM embeds. It ignores the rest. */
     private static final int MINILM_TOKENS = 126;
 
-    /** The tokens of a part that its other models embed: their positions but two. */
+    /**
+     * The number of tokens that langchain4j's other models embed as one part, which is their number of positions minus
+     * two.
+     */
     private static final int MOST_TOKENS = 510;
 
-    /** The text itself and three others. */
+    /** The text itself and its three nearest texts. */
     private static final int NEIGHBORS = 4;
 
     private record Expected(String text, int tokens, float[] vector) {}
@@ -86,7 +89,7 @@ public final class Ours {
                 longest = Math.max(longest, expected.tokens);
             }
             require(worst <= TOLERANCE, name + ": differs by " + worst);
-            // the last token before the limit counts there and here, so texts must reach it
+            // both classes embed the last token before the limit, so texts must reach it
             require(longest == mostTokens, name + ": texts of up to " + longest + " tokens, not " + mostTokens);
             requireSameNeighbors(name, texts, batch.content());
             System.out.println(
@@ -94,7 +97,10 @@ public final class Ours {
         }
     }
 
-    /** The nearest other texts of each text, three of them, are the same by the expected vectors and by ours. */
+    /**
+     * Requires that the three nearest other texts of each text are the same with the expected vectors and with this
+     * library's.
+     */
     private static void requireSameNeighbors(String name, List<Expected> texts, List<Embedding> ours) {
         float[][] expected = texts.stream().map(Expected::vector).toArray(float[][]::new);
         float[][] actual = ours.stream().map(Embedding::vector).toArray(float[][]::new);

@@ -27,11 +27,13 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Requires that langchain4j's AI services have the answers of the chat model, with a small model of random weights. */
+/**
+ * Requires that langchain4j's AI services return the answers of the chat model, with a small model with random weights.
+ */
 public final class Services {
     private static final String SYSTEM = "Be brief.";
 
-    /** A service in langchain4j: an interface. */
+    /** A service, which is an interface in langchain4j. */
     interface Assistant {
         @dev.langchain4j.service.SystemMessage(SYSTEM)
         String answer(String question);
@@ -39,7 +41,7 @@ public final class Services {
         Result<String> plain(String question);
     }
 
-    /** The same, streamed. */
+    /** A service with streams. */
     interface StreamingAssistant {
         @dev.langchain4j.service.SystemMessage(SYSTEM)
         TokenStream answer(String question);
@@ -94,7 +96,7 @@ public final class Services {
         require(plain.finishReason() == response.finishReason(), "another reason");
     }
 
-    /** A chat that continues is passed as a whole. */
+    /** Requires that the whole chat is passed when it continues. */
     private static void memory(MultiheadChatModel model) {
         Assistant assistant = AiServices.builder(Assistant.class)
                 .chatModel(model)
@@ -128,7 +130,10 @@ public final class Services {
         require(streamed.toString().equals(expected), "other parts of a stream");
     }
 
-    /** The model is made to write a call, and then an answer, as random weights write neither. */
+    /**
+     * Requires that a tool is called. A constraint makes the model write a call and then an answer, since random
+     * weights write neither.
+     */
     private static void tools(Path file) {
         String call =
                 "<think>Look.</think>See: <tool_call>\n{\"name\": \"time\", \"arguments\": {\"zone\": \"UTC\"}}\n</tool_call>";

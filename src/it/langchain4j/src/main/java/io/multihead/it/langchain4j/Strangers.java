@@ -24,7 +24,8 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Programs that use only langchain4j's interfaces: long chats whose memory slides, calls that fail, many simultaneous requests, streams.
+ * Programs that use only langchain4j's interfaces: long chats with a sliding memory, calls that fail, many simultaneous
+ * requests, and streams.
  */
 public final class Strangers {
     private static final int CONTEXT = 2048;
@@ -33,7 +34,7 @@ public final class Strangers {
     private static final int REQUESTS = 50;
     private static final long PATIENCE_SECONDS = 300;
 
-    /** Every second one sends a chat that most templates refuse. */
+    /** Chat templates. Many templates refuse chats with other roles than alternating ones. */
     private static final List<String> TEMPLATES = List.of(
             "{% for m in messages %}{{'<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n'}}{% endfor %}"
                     + "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}",
@@ -43,7 +44,7 @@ public final class Strangers {
                     + "{{'<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n'}}{% endfor %}"
                     + "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}");
 
-    /** A service with a message of the system, which a memory keeps while the rest slides. */
+    /** A service with a system message, which a memory keeps while other messages slide. */
     interface Assistant {
         @dev.langchain4j.service.SystemMessage("Be brief.")
         Result<String> answer(String question);
@@ -74,7 +75,7 @@ public final class Strangers {
                 "langchain4j: " + TURNS + " turns in windows of 3 to 10, " + REQUESTS + " requests at once, streams");
     }
 
-    /** One call fails, whose question stays in the memory. */
+    /** Chats for many turns. One call fails, and its question remains in the memory. */
     private static void longChat(MultiheadChatModel model, int window) {
         int[] calls = {0};
         ChatModel failing = new ChatModel() {
@@ -103,7 +104,10 @@ public final class Strangers {
         require(answered == TURNS - 1, answered + " of " + TURNS + " turns with a window of " + window);
     }
 
-    /** Of different lengths, more together than the memory holds; each has the answer that it has alone. */
+    /**
+     * Sends simultaneous requests of different lengths, which are together longer than the cache. Each request has the
+     * same answer as alone.
+     */
     private static void manyRequests(MultiheadChatModel model) throws Exception {
         List<String> questions = new ArrayList<>();
         List<String> alone = new ArrayList<>();
@@ -123,7 +127,7 @@ public final class Strangers {
         }
     }
 
-    /** Parts come before the answer is complete; the time of the first one is printed. */
+    /** Requires that parts arrive before the answer is complete, and prints the time of the first part. */
     private static void firstPart(MultiheadChatModel model) throws Exception {
         CountDownLatch seen = new CountDownLatch(1);
         CompletableFuture<ChatResponse> complete = new CompletableFuture<>();

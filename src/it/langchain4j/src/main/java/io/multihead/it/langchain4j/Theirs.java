@@ -17,7 +17,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Writes the vectors of langchain4j's own classes: for each model and text, both, the number of tokens, and the elements. */
+/**
+ * Writes the vectors of langchain4j's classes: for each model and text, the model, the text, the number of tokens, and
+ * the elements.
+ */
 public final class Theirs {
     private static final String WORDS = """
             Attention lets every position of a sequence look at every other one, and weigh what it finds there. A head learns one way \
@@ -27,17 +30,20 @@ public final class Theirs {
 
     private static final String CHINESE = "bge-small-zh-v1.5";
 
-    /** Attention lets every position see every other one; a head learns one way to look; in Beijing are three universities, he said. */
+    /**
+     * Chinese for: "Attention lets every position see the other positions, and a head learns one way of looking. He
+     * said that Beijing has three universities!"
+     */
     private static final String IDEOGRAPHS =
             "\u6ce8\u610f\u529b\u8ba9\u6bcf\u4e2a\u4f4d\u7f6e\u770b\u5230\u5176\u4ed6\u4f4d\u7f6e\uff0c\u4e00\u4e2a\u5934\u5b66\u4f1a\u4e00\u79cd\u770b\u7684\u65b9\u5f0f\u3002"
                     + "\u4ed6\u8bf4\u5317\u4eac\u6709\u4e09\u6240\u5927\u5b66\uff01";
 
     private static final int[] LENGTHS = {1, 2, 3, 4, 6, 9, 12, 15, 16, 20, 25, 31, 40, 50, 60, 70, 80};
 
-    /** Numbers of words of one token each. */
+    /** The numbers of words. Each word is one token. */
     private static final int[] LONG_LENGTHS = {118, 125, 126, 127, 200, 254, 333, 509, 510};
 
-    /** The tokens that MiniLM's class embeds, and the tokens that the other classes embed as one part. */
+    /** The number of tokens that MiniLM's class embeds. */
     private static final int MINILM_TOKENS = 126;
 
     private static final int MOST_TOKENS = 510;
@@ -64,7 +70,7 @@ public final class Theirs {
                 }
             }
         }
-        System.exit(0); // its threads wait for more
+        System.exit(0); // the threads of langchain4j do not end
     }
 
     private static List<String> texts() {
@@ -82,7 +88,10 @@ public final class Theirs {
         return texts;
     }
 
-    /** Texts of as many tokens as words, the longest of them of the most tokens that are embedded at once. */
+    /**
+     * Returns texts with one token per word. The longest text has the maximum number of tokens that are embedded at
+     * once.
+     */
     private static List<String> longTexts(int mostTokens) {
         String[] words = {"attention", "looks", "at", "every", "word", "of", "a", "sentence", "twice"};
         List<String> texts = new ArrayList<>();
@@ -98,7 +107,7 @@ public final class Theirs {
         return texts;
     }
 
-    /** Texts of as many tokens as ideographs and marks. */
+    /** Returns texts with one token per ideograph and punctuation mark. */
     private static List<String> chineseTexts() {
         List<String> texts = new ArrayList<>();
         for (int[] lengths : new int[][] {LENGTHS, LONG_LENGTHS}) {

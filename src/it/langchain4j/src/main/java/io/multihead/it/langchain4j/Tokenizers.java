@@ -13,12 +13,12 @@ import java.util.Map;
 import java.util.Random;
 import java.util.stream.IntStream;
 
-/** HuggingFace's crate reads the {@code tokenizer.json} that this library writes, and gives the same ids. */
+/** Requires that HuggingFace's crate reads the {@code tokenizer.json} of this library and returns the same ids. */
 public final class Tokenizers {
     private static final String MODEL = "/all-minilm-l6-v2-tokenizer.json";
     private static final int TEXTS = 2_000;
 
-    /** A random sequence of these: texts that the steps of normalization and splitting treat in different ways. */
+    /** Parts of random texts. The steps of normalization and splitting treat these parts in different ways. */
     private static final List<String> PARTS = List.of(
             ("~|~|~|\t|\n|\u00a0|\u0007|\u200b|attention|Attention|look|ing|x|Q|3|.14|-|'|don't|$|[MASK]|[SEP]|[mask]"
                             + "|caf\u00e9|cafe\u0301|NA\u00cfVE|\u0130|Stra\u00dfe|\u041f\u0440\u0438\u0432\u0435\u0442|\u0439"
@@ -43,7 +43,7 @@ public final class Tokenizers {
                     new TextNormalization((steps & 1) != 0, (steps & 2) != 0, (steps & 4) != 0, (steps & 8) != 0);
             compare(normalization.toString(), WordPiece.ofVocabulary(vocabulary, normalization));
         }
-        System.exit(0); // the crate's threads wait for more
+        System.exit(0); // the threads of the crate do not end
     }
 
     private static void compare(String name, WordPiece tokenizer) throws IOException {

@@ -13,7 +13,7 @@ import java.nio.file.Path;
 final class DecoderChecks {
     private DecoderChecks() {}
 
-    /** Returns the logits after each token, one below the other; keys and values are kept in f16, as llama.cpp keeps them. */
+    /** Returns the logits after each token in row-major order. Keys and values are stored in f16, as in llama.cpp. */
     static float[] logits(Path file, int[] ids) throws IOException {
         try (Compute cpu = Compute.threads(1);
                 LanguageModel model = LanguageModel.load(cpu, file);

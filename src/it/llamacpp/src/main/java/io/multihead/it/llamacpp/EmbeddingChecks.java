@@ -13,20 +13,22 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
 
-/** Small encoders with random weights: this library's token ids, vectors and scores compared with llama.cpp's on the same file. */
+/** Compares token ids, vectors and scores of small encoders with random weights with llama.cpp's for the same file. */
 final class EmbeddingChecks {
     private static final int TEXTS = 60;
     private static final List<String> PARTS =
             List.of("the", "tea", " ", "  ", "t", "h", "e", "an", "a", ".", ",", "z", "\u00e9", "\u4e2d", "\n", "Q");
 
     /**
-     * The largest angle to llama.cpp's vectors. Its attention reads keys and values in f16: scores, of up to 10 here, are off by 10 x 2^-11 at most,
-     * and so are weights of the softmax and the sums of values in proportion, 0.005 in each of three layers. Its GELU is the form with tanh
-     * from a table in f16, 0.0005 off. Outputs of a head are sums of 256 elements of a state with weights of 1.5 / 16, and may be twice as far.
+     * The largest angle to llama.cpp's vectors. Its attention reads keys and values in f16. Scores, which are at most
+     * 10 here, have an error of at most 10 x 2^-11. Weights of the softmax and sums of values have the same relative
+     * error, 0.005 in each of three layers. Its GELU is the form with tanh from a table in f16, with an error of
+     * 0.0005. Outputs of a head are sums of 256 elements of a state with weights of 1.5 / 16, and may have twice this
+     * error.
      */
     private static final double BOUND = 0.02;
 
-    /** Of matrices; null is f32. */
+    /** The types of matrices. Null is f32. */
     private static final List<BlockType> TYPES =
             Arrays.asList(null, BlockType.Q8_0, BlockType.Q5_1, BlockType.Q4_K, BlockType.Q6_K);
 
@@ -64,7 +66,8 @@ final class EmbeddingChecks {
         Path exact = type == null ? file : folder.resolve("encoder.values.gguf");
         TinyEncoder.write(file, kind, pooling, type);
         if (type != null) {
-            // llama.cpp rounds the numbers that it multiplies by blocks to 8 bits: it gets their values
+            // llama.cpp rounds the numbers that it multiplies by blocks to 8 bits, so its file has the values of the
+            // blocks
             TinyEncoder.writeValues(exact, kind, pooling, type);
         }
         SplittableRandom random = new SplittableRandom(5);
@@ -96,7 +99,7 @@ final class EmbeddingChecks {
         ModelChecks.require(other > 10 * BOUND, name + ": vectors of other texts are as near");
     }
 
-    /** Outputs of the head for pairs of texts. */
+    /** Compares the outputs of the head for pairs of texts. */
     private static void score(Kind kind, Path libraries, Path file) throws IOException {
         TinyEncoder.write(file, kind, RANK, null);
         SplittableRandom random = new SplittableRandom(6);
@@ -145,7 +148,10 @@ final class EmbeddingChecks {
         return unit;
     }
 
-    /** Of two vectors of length 1, by their difference: the arc cosine loses all digits near 1. */
+    /**
+     * Returns the angle between two vectors of length 1, computed from their difference, since the arc cosine loses all
+     * digits near 1.
+     */
     private static double angle(float[] a, float[] b) {
         double squares = 0;
         for (int i = 0; i < a.length; i++) {

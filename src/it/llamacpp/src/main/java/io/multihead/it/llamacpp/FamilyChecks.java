@@ -14,12 +14,15 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.util.SplittableRandom;
 
-/** Small models of every family with random weights: this library's logits compared with llama.cpp's on the same file. */
+/** Compares the logits of small models of every family, with random weights, with llama.cpp's for the same file. */
 final class FamilyChecks {
     private static final int TOKENS = 60;
     private static final int POSITIONS = 128;
 
-    /** llama.cpp keeps keys and values in f16, whose roundings are 2^-11 each: logits differ by a few of them. */
+    /**
+     * llama.cpp stores keys and values in f16, with a rounding of 2^-11 each. Logits differ by a few of these
+     * roundings.
+     */
     private static final double TOLERANCE = 0.004;
 
     private FamilyChecks() {}
@@ -54,7 +57,7 @@ final class FamilyChecks {
                 requireClose(kind, logits, expected, chosen, theirChoice);
                 expected = theirs.decode(chosen);
                 if (session.length() == prompt.length + step) {
-                    break; // an end token, which is no part of the session
+                    break; // an end token, which is not part of the session
                 }
             }
             System.out.printf(
@@ -75,7 +78,10 @@ final class FamilyChecks {
         return Math.sqrt(errors / squares);
     }
 
-    /** Choices may differ where both logits are as close as the two engines are to each other. */
+    /**
+     * Requires equal logits within the tolerance. Choices of tokens may differ if the difference of two logits is below
+     * the tolerance.
+     */
     private static void requireClose(String kind, float[] logits, MemorySegment expected, int chosen, int theirs) {
         double error = 0;
         for (int i = 0; i < logits.length; i++) {

@@ -7,11 +7,11 @@ import java.lang.invoke.MethodHandle;
 import java.nio.file.Path;
 
 /**
- * ggml's CPU backend with a pool of threads that stays, as a context of llama.cpp has one: threads wait for the next call as they do between
- * tokens, actively at first, so that several pools would disturb each other. Belongs to one thread.
+ * ggml's CPU backend with a permanent thread pool, like a context of llama.cpp. Threads wait for the next call as
+ * between tokens. They first spin, so several pools would slow each other down. For one thread only.
  */
 public final class GgmlBackend implements AutoCloseable {
-    /** More than {@code struct ggml_threadpool_params} has. */
+    /** A size that is larger than {@code struct ggml_threadpool_params}. */
     private static final long POOL_PARAMETERS = 4096;
 
     final Native library;

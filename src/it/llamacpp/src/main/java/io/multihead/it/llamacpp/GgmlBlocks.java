@@ -6,9 +6,9 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/** Blocks as ggml reads and makes them. */
+/** Blocks as ggml reads and writes them. */
 final class GgmlBlocks {
-    /** Member {@code to_float} of {@code ggml_type_traits}: behind the name, three sizes and a flag. */
+    /** The offset of member {@code to_float} of {@code ggml_type_traits}, after the name, three sizes and a flag. */
     private static final long TO_FLOAT = 40;
 
     private final Native library;

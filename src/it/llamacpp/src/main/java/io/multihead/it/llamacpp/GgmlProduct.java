@@ -11,8 +11,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The product of an input with one weight matrix, by {@code ggml_mul_mat} on ggml's CPU backend. The matrix has the layout to which llama.cpp
- * repacks it for this processor. Belongs to one thread.
+ * The product of an input with one weight matrix, by {@code ggml_mul_mat} on ggml's CPU backend. The matrix has the
+ * layout to which llama.cpp repacks it for this processor. For one thread only.
  */
 public final class GgmlProduct implements AutoCloseable {
     private static final int F32 = 0;
@@ -21,10 +21,10 @@ public final class GgmlProduct implements AutoCloseable {
     private static final StructLayout INIT = MemoryLayout.structLayout(
             Native.LONG, Native.POINTER, ValueLayout.JAVA_BOOLEAN, MemoryLayout.paddingLayout(7));
 
-    /** Of a context without contents: the descriptions of some tensors and a graph. */
+    /** The bytes of a context without tensor contents: the descriptions of some tensors and a graph. */
     private static final long CONTEXT_BYTES = 1L << 20;
 
-    /** Member {@code buffer} of {@code struct ggml_tensor}, behind its type. */
+    /** The offset of member {@code buffer} of {@code struct ggml_tensor}, after its type. */
     private static final long BUFFER = 8;
 
     private final Arena arena = Arena.ofShared();
@@ -38,15 +38,18 @@ public final class GgmlProduct implements AutoCloseable {
     private final MethodHandle compute;
     private final MethodHandle get;
 
-    /** A matrix {@code [outputs, inputs]} as ggml has it in files, in native memory; {@code type} is the name of a format. */
+    /**
+     * A matrix {@code [outputs, inputs]} in native memory, in the form of ggml's files. {@code type} is the name of a
+     * format.
+     */
     public record Matrix(String type, MemorySegment bytes, long inputs, long outputs) {}
 
     /**
      * Copies a matrix to ggml.
      *
-     * @param backend computes the products, one after another; the caller keeps it
+     * @param backend computes the products sequentially; remains the caller's
      * @param x rows {@code [rows, inputs]}, copied
-     * @throws IllegalStateException if ggml has no memory for it
+     * @throws IllegalStateException if ggml has no memory for the matrix
      */
     public GgmlProduct(GgmlBackend backend, Matrix matrix, FloatBuffer x) {
         this.backend = backend;
@@ -129,7 +132,9 @@ public final class GgmlProduct implements AutoCloseable {
         arena.close();
     }
 
-    /** The first kind of memory whose layout has kernels for the matrix, as llama.cpp looks for one when it loads a model. */
+    /**
+     * Returns the first buffer type with kernels for the matrix. llama.cpp makes the same search when it loads a model.
+     */
     private MemorySegment buffersFor(MemorySegment w) {
         MethodHandle list = backend.function("ggml_backend_dev_get_extra_bufts", Native.POINTER, Native.POINTER);
         MemorySegment others =

@@ -11,15 +11,16 @@ import java.nio.file.Path;
 import java.util.Arrays;
 
 /**
- * A model in llama.cpp, with one sequence: load, tokenize, decode. Needs only the JDK and the libraries of one build. Belongs to
- * one thread.
+ * A model in llama.cpp with one sequence: load, tokenize, decode. The class depends only on the JDK and the libraries
+ * of one build. For one thread only.
  *
- * <p>Structures of parameters, whose members change from build to build, are never described: a function that returns one larger than
- * 16 bytes writes it to memory whose address it is given (System V ABI), and one that takes it as its last argument reads it from the
- * stack, where more than it reads does no harm. Only the first three members of {@code llama_context_params} are used, and checked.
+ * <p>Structures of parameters are never described, since their members change from build to build. In the System V ABI,
+ * a function that returns a structure of more than 16 bytes writes it to memory at a given address. A function that has
+ * such a structure as its last argument reads it from the stack, where additional bytes have no effect. Only the first
+ * three members of {@code llama_context_params} are used, and checked.
  */
 public final class LlamaCpp implements AutoCloseable {
-    /** More than any structure of parameters has. */
+    /** A size that is larger than any structure of parameters. */
     private static final StructLayout PARAMETERS =
             MemoryLayout.structLayout(MemoryLayout.sequenceLayout(64, ValueLayout.JAVA_LONG));
 
@@ -50,8 +51,8 @@ public final class LlamaCpp implements AutoCloseable {
      *
      * @param libraries the folder with libllama and libggml
      * @param file a GGUF file
-     * @param positions the most tokens of the sequence
-     * @param threads of one decode step and of many tokens
+     * @param positions the maximum number of tokens of the sequence
+     * @param threads the number of threads for one decode step and for many tokens
      * @throws IllegalArgumentException if llama.cpp refuses the file
      */
     public static LlamaCpp load(Path libraries, Path file, int positions, int threads) {
@@ -103,8 +104,8 @@ public final class LlamaCpp implements AutoCloseable {
     /**
      * Returns the ids of a text.
      *
-     * @param special adds the tokens with which a sequence begins or ends, if the model has such
-     * @param parse takes the names of special tokens in the text for these
+     * @param special adds the tokens with which a sequence begins or ends, if the model has these tokens
+     * @param parse finds special tokens by their names in the text
      */
     public int[] tokenize(String text, boolean special, boolean parse) {
         byte[] utf8 = text.getBytes(StandardCharsets.UTF_8);
@@ -152,8 +153,8 @@ public final class LlamaCpp implements AutoCloseable {
     }
 
     /**
-     * Returns the vector of a sequence in a model that pools, of {@code elements}: its tokens' states pooled as the file requires, or the
-     * outputs of its head.
+     * Returns the vector of a sequence, with {@code elements} elements, in a model with pooling: the states of the
+     * tokens, pooled as the file requires, or the outputs of the head.
      */
     public float[] embed(int elements, int... tokens) {
         library.call("llama_set_embeddings", null, context, true);
@@ -170,7 +171,7 @@ public final class LlamaCpp implements AutoCloseable {
         }
     }
 
-    /** Appends a prompt, then the best token again and again; returns {@code count} of these. */
+    /** Appends a prompt, and then repeatedly the best token. Returns {@code count} tokens. */
     public int[] greedy(int[] prompt, int count) {
         int[] ids = new int[count];
         MemorySegment after = decode(prompt);
@@ -183,7 +184,7 @@ public final class LlamaCpp implements AutoCloseable {
         return ids;
     }
 
-    /** Returns the index of the largest number, the first of equal ones. */
+    /** Returns the index of the largest number, which is the first index of equal numbers. */
     static int best(MemorySegment logits) {
         int best = 0;
         for (int i = 1; i < logits.byteSize() / 4; i++) {
@@ -194,7 +195,7 @@ public final class LlamaCpp implements AutoCloseable {
         return best;
     }
 
-    /** Forgets the sequence. */
+    /** Removes the sequence. */
     public void clear() {
         MemorySegment memory = (MemorySegment) library.call("llama_get_memory", Native.POINTER, context);
         library.call("llama_memory_clear", null, memory, true);

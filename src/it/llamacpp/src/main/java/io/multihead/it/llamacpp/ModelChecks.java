@@ -13,7 +13,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 
-/** llama.cpp loads the files that {@code GgufWriter} writes, and computes the expected results with them. */
+/** Requires that llama.cpp loads the files of {@code GgufWriter} and computes the expected results. */
 final class ModelChecks {
     private static final String SENTENCE = "the tea an eaten hat";
 
@@ -24,8 +24,8 @@ final class ModelChecks {
     private int[] sentence = {};
 
     /**
-     * @param folder for the files that are written
-     * @param shared where real models may be
+     * @param folder for the written files
+     * @param shared a folder that may contain published models
      */
     ModelChecks(Native library, Path libraries, Path folder, Path shared) {
         this.library = library;
@@ -49,7 +49,7 @@ final class ModelChecks {
             Path file = folder.resolve("tiny." + dtype + ".gguf");
             TinyModel.write(file, dtype);
             header(file);
-            // weights and activations of 11 and 8 bits through two layers
+            // weights and activations of 11 and 8 bits in two layers
             compare(dtype.toString(), logits(file), exact, dtype == DType.F16 ? 0.005 : 0.04);
         }
         for (BlockType type : BlockType.values()) {
@@ -58,7 +58,7 @@ final class ModelChecks {
             TinyModel.write(blocks, type);
             TinyModel.writeValues(values, type);
             header(blocks);
-            // the remaining difference is llama.cpp's rounding of activations to 8 bits: wrongly read blocks would
+            // the remaining difference is llama.cpp's rounding of activations to 8 bits; incorrectly read blocks would
             // differ by 1 and more
             compare(type.toString(), logits(blocks), logits(values), 0.05);
             decoder(type.toString(), blocks, logits(values));
@@ -66,13 +66,15 @@ final class ModelChecks {
         trained(shared.resolve("stories260K/stories260K.f32.gguf"));
     }
 
-    /** This library's decoder, whose activations are f32, compared with llama.cpp with the same weights as f32. */
+    /** Compares this library's decoder, which has f32 activations, with llama.cpp with the same weights as f32. */
     private void decoder(String name, Path file, float[] expected) throws IOException {
-        // 0.0007 was measured: llama.cpp's attention reads f16 keys and values by products of f16
+        // 0.0007 was measured, since llama.cpp's attention multiplies f16 keys and values in f16
         compare(name + ", this library's decoder", DecoderChecks.logits(file, sentence), expected, 0.001);
     }
 
-    /** By {@code gguf_init_from_file}, without contents: the same counts and names as {@link Gguf} has. */
+    /**
+     * Requires that {@code gguf_init_from_file}, without contents, returns the same counts and names as {@link Gguf}.
+     */
     private void header(Path file) throws IOException {
         try (Arena arena = Arena.ofConfined()) {
             // struct gguf_init_params { bool no_alloc; struct ggml_context ** ctx; }
@@ -106,7 +108,7 @@ final class ModelChecks {
         }
     }
 
-    /** After each token of a sentence, one below the other. */
+    /** Returns the logits after each token of a sentence in row-major order. */
     private float[] logits(Path file) {
         try (LlamaCpp model = LlamaCpp.load(libraries, file, TinyModel.POSITIONS, 1)) {
             int[] ids = model.tokenize(SENTENCE, true, false);
@@ -136,7 +138,7 @@ final class ModelChecks {
         require(error < tolerance && error > 0, name + ": " + error + "; expected less than " + tolerance);
     }
 
-    /** A real model, where it is: the text that every implementation continues with. */
+    /** Requires, if a published model is present, that it continues a text as in every implementation. */
     private void trained(Path file) throws IOException {
         if (!Files.isRegularFile(file)) {
             System.out.println("SKIPPED: no " + file.toAbsolutePath().normalize());

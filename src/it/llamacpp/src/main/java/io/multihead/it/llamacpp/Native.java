@@ -13,7 +13,9 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.nio.file.Path;
 
-/** The functions that the shared libraries of llama.cpp export, from the folder of one build of it. They stay loaded. */
+/**
+ * The exported functions of llama.cpp's shared libraries, from the folder of one build. The libraries remain loaded.
+ */
 final class Native {
     static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT;
     static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
@@ -27,7 +29,7 @@ final class Native {
         this.symbols = symbols;
     }
 
-    /** Loads the libraries, silences their logs, and has them choose the kernels of this processor. */
+    /** Loads the libraries, disables their logs, and lets them choose the kernels of this processor. */
     static Native load(Path folder) {
         Arena forever = Arena.global();
         SymbolLookup base = SymbolLookup.libraryLookup(folder.resolve("libggml-base.so"), forever);
@@ -58,7 +60,7 @@ final class Native {
     @SuppressWarnings("unused") // called by llama.cpp
     private static void ignore(int level, MemorySegment text, MemorySegment data) {}
 
-    /** Returns a function; {@code result} is null for void. */
+    /** Returns a function. {@code result} is null for void. */
     MethodHandle function(String name, MemoryLayout result, MemoryLayout... parameters) {
         return function(symbols.findOrThrow(name), result, parameters);
     }
@@ -70,7 +72,10 @@ final class Native {
                 result == null ? FunctionDescriptor.ofVoid(parameters) : FunctionDescriptor.of(result, parameters));
     }
 
-    /** Calls a function once, with parameters of the types that its arguments have in C: int, int64_t, bool, float or a pointer. */
+    /**
+     * Calls a function once. The types of its parameters follow from the arguments: int, int64_t, bool, float or a
+     * pointer in C.
+     */
     Object call(String name, MemoryLayout result, Object... arguments) {
         MemoryLayout[] parameters = new MemoryLayout[arguments.length];
         for (int i = 0; i < arguments.length; i++) {

@@ -11,14 +11,18 @@ import java.nio.file.Path;
 import java.util.SplittableRandom;
 
 /**
- * Compares this library with llama.cpp's own functions; prints the comparisons, and fails at the first difference that is not documented.
+ * Compares this library with llama.cpp's functions. Prints the comparisons, and fails at the first difference that is
+ * not documented.
  */
 public final class Oracle {
     private static final int BLOCKS = 20_000;
 
     private Oracle() {}
 
-    /** Arguments: the folder of the libraries, one for files, and one where real models may be. */
+    /**
+     * Runs all comparisons. The arguments are the folder of the libraries, a folder for files, and a folder that may
+     * contain published models.
+     */
     public static void main(String[] args) throws IOException {
         Path libraries = Path.of(args[0]);
         Native library = Native.load(libraries);
@@ -33,7 +37,7 @@ public final class Oracle {
         EmbeddingChecks.run(libraries, Path.of(args[1]));
     }
 
-    /** Random bytes, so that all scales occur: bit for bit, except for the bits of NaN. */
+    /** Compares the values of random blocks, in which all scales occur, bit for bit except for the bits of NaN. */
     private static void dequantize(GgmlBlocks ggml, BlockType type) {
         SplittableRandom random = new SplittableRandom(1);
         byte[] bytes = new byte[BLOCKS * type.bytes()];
@@ -53,7 +57,10 @@ public final class Oracle {
                 + " of them not finite");
     }
 
-    /** Weights of several kinds: the values of ggml, and its bytes except for integers of k-quants whose scale is 0. */
+    /**
+     * Compares quantized weights of several kinds. They have the values of ggml, and its bytes except for integers of
+     * k-quants with a scale of 0.
+     */
     private static void quantize(GgmlBlocks ggml, BlockType type) {
         int rows = 500;
         int columns = 512;
@@ -65,7 +72,7 @@ public final class Oracle {
             float[] expected = ggml.dequantize(theirs);
             float[] actual = ggml.dequantize(ours);
             for (int i = 0; i < expected.length; i++) {
-                // not the bits: -0 is 0
+                // values, not bits, since -0 equals 0
                 if (expected[i] != actual[i]) {
                     throw new AssertionError(
                             type + " weight " + i + ", " + weights[i] + ": " + actual[i] + "; ggml has " + expected[i]);

@@ -18,8 +18,9 @@ import java.util.Arrays;
 import java.util.SplittableRandom;
 
 /**
- * Products one by one, compared with {@code ggml_mul_mat} and sums in double. Elements of A are integers of 8 bits, the largest of each
- * block 127: so llama.cpp rounds none of them, and both sides compute with the same numbers.
+ * Compares single products with {@code ggml_mul_mat} and with sums in double. Elements of A are 8-bit integers, and the
+ * largest element of each block is 127. Therefore, llama.cpp does not round them, and both sides compute with the same
+ * numbers.
  */
 final class ProductChecks {
     private static final int INPUTS = 1024;
@@ -27,7 +28,10 @@ final class ProductChecks {
     private static final int MOST_ROWS = 65;
     private static final int BLOCK = 32;
 
-    /** Of a sum of f32 in any order, in units of the sum of magnitudes; the scales of a k-quant are products of two numbers. */
+    /**
+     * The error of an f32 sum in any order, in units of the sum of magnitudes. The scales of a k-quant are products of
+     * two numbers.
+     */
     private static final double BOUND = (INPUTS + 64) * 0x1p-24;
 
     private final Path libraries;
@@ -51,7 +55,7 @@ final class ProductChecks {
         float[] x = integers(rows);
         float[] values = new float[OUTPUTS * INPUTS];
         for (int i = 0; i < values.length; i++) {
-            // mostly of one sign, so that sums are as large as their terms
+            // most numbers have the same sign, so that sums are not smaller than their terms
             values[i] = (float) (0.02 * (1 + random.nextGaussian() / 2));
         }
         try (Arena arena = Arena.ofShared();
@@ -96,7 +100,7 @@ final class ProductChecks {
         return x;
     }
 
-    /** Rounds a matrix to a format as ggml has it; stores the rounded values, too. */
+    /** Rounds a matrix to a format like ggml, and also stores the rounded values. */
     private static GgmlProduct.Matrix rounded(WeightFormat format, Tensor matrix, Tensor values, Arena arena) {
         String name = format.name();
         MemorySegment bytes;

@@ -15,7 +15,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 
-/** Encoders of llama.cpp's architectures with random weights and a small vocabulary, as its converters write them. */
+/** Encoders of llama.cpp's architectures, with random weights and a small vocabulary, in the form of its converters. */
 final class TinyEncoder {
     static final int DIM = 256;
     static final int POSITIONS = 64;
@@ -27,9 +27,9 @@ final class TinyEncoder {
     /** The kind of a file. */
     enum Kind {
         BERT("bert", "bert"),
-        /** BERT with the head of a cross-encoder, as bge-reranker has it. */
+        /** BERT with the head of a cross-encoder, like bge-reranker. */
         RERANKER("bert", "bert"),
-        /** With a Unigram tokenizer and one token type. */
+        /** XLM-R with a Unigram tokenizer and one token type. */
         XLM_R("bert", "t5"),
         NOMIC("nomic-bert", "bert"),
         MODERN("modern-bert", "gpt2"),
@@ -171,7 +171,7 @@ final class TinyEncoder {
         return tokens(tokens, types, 260, 261, 262);
     }
 
-    /** GPT-2's character of a byte. */
+    /** Returns GPT-2's character of a byte. */
     private static int alphabet(int value) {
         boolean printable = value >= '!' && value <= '~' || value >= 0xa1 && value <= 0xac || value >= 0xae;
         if (printable) {
@@ -184,7 +184,9 @@ final class TinyEncoder {
         return 0x100 + others;
     }
 
-    /** Normal tokens, except control tokens of some ids and the unknown one. */
+    /**
+     * Returns the token types: control tokens in a range of ids, the unknown token, and normal tokens otherwise.
+     */
     private static long[] types(int count, int from, int to, int unknown, int typeOfUnknown) {
         long[] types = new long[count];
         for (int id = 0; id < count; id++) {
@@ -226,7 +228,10 @@ final class TinyEncoder {
         }
     }
 
-    /** In f32, as converters leave them; the reranker's are equal, because llama.cpp gives all tokens the first. */
+    /**
+     * Stores the token types in f32, like converters. The rows of the reranker are equal, because llama.cpp uses the
+     * first type for all tokens.
+     */
     private void types() {
         Tensor one = filled(0, 0.3, 1, DIM);
         int count = kind == Kind.XLM_R ? 1 : 2;

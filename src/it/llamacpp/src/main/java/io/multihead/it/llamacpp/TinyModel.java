@@ -15,7 +15,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 
-/** A model of llama's architecture with random weights and a SentencePiece vocabulary, small enough to be written at once. */
+/**
+ * A model of architecture llama with random weights and a SentencePiece vocabulary. It is small enough to be written in
+ * one step.
+ */
 final class TinyModel {
     static final int POSITIONS = 64;
     private static final int DIM = 256;
@@ -65,7 +68,7 @@ final class TinyModel {
                 .writer.write(file);
     }
 
-    /** Unknown, begin, end, 256 bytes, then letters and their merges. Returns their number. */
+    /** Writes the tokens: unknown, begin, end, 256 bytes, then letters and their merges. Returns their number. */
     private int tokenizer() {
         List<String> tokens = new ArrayList<>(List.of("<unk>", "<s>", "</s>"));
         List<Long> types = new ArrayList<>(List.of(2L, 3L, 3L));
@@ -135,7 +138,7 @@ final class TinyModel {
         storage.add(writer, name + ".weight", weights, arena);
     }
 
-    /** Stays f32 in every file, as in practice. */
+    /** Writes a norm, which is f32 in every file, as in published files. */
     private void norm(String name) {
         Tensor weights = Tensor.allocate(arena, DType.F32, Shape.of(DIM));
         fill(weights, 1, 0.1);

@@ -7,7 +7,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
 
-/** Token ids of texts, by llama.cpp and by this library, from the same file. */
+/** Compares the token ids of llama.cpp and of this library for the same file. */
 final class TokenizerChecks {
     private static final int TEXTS = 3000;
     private static final List<String> PARTS = List.of(

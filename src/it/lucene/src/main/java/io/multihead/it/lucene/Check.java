@@ -30,8 +30,8 @@ import org.apache.lucene.store.ByteBuffersDirectory;
 import org.apache.lucene.store.Directory;
 
 /**
- * Requires that Lucene orders documents as the library's MaxSim does, with MiniLM and a random projection to 128 elements, which keeps most of the
- * angles between its states.
+ * Requires that Lucene orders documents like the library's MaxSim, with MiniLM and a random projection to 128 elements,
+ * which approximately preserves the angles between states.
  */
 public final class Check {
     static final int DIM = 384;
@@ -85,7 +85,10 @@ public final class Check {
         }
     }
 
-    /** Lucene's similarity of vectors of length 1 is (1 + product) / 2, of which it adds up one for each token of the query. */
+    /**
+     * Compares scores. Lucene's similarity of vectors of length 1 is (1 + product) / 2. A score is the sum of one
+     * similarity for each token of the query.
+     */
     private static void compare(StoredFields fields, TopDocs found, float[] scores) throws IOException {
         List<Integer> order = IntStream.range(0, scores.length)
                 .boxed()
@@ -104,7 +107,7 @@ public final class Check {
                 + Arrays.toString(order.stream().mapToDouble(i -> scores[i]).toArray()));
     }
 
-    /** Writes MiniLM as a folder of this class, with the weights of a head. */
+    /** Writes MiniLM as a folder with an architecture and the weights of a head. */
     static Path write(Path folder, String architecture, Consumer<Map<String, Tensor>> head) throws IOException {
         Files.writeString(folder.resolve("config.json"), CONFIG.formatted(architecture));
         try (InputStream model = Check.class.getResourceAsStream("/all-minilm-l6-v2.onnx");

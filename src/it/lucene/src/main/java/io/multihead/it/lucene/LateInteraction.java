@@ -16,16 +16,16 @@ import org.apache.lucene.search.Query;
 import org.apache.lucene.search.TopDocs;
 
 /**
- * Documents with the vectors of their tokens, and a search that reranks by them: an example to copy. A first query, by words or by vectors of whole
- * texts, finds candidates; late interaction orders them.
+ * Documents with the vectors of their tokens, and a search that reranks with these vectors. This is an example to copy.
+ * A first query, by words or by vectors of whole texts, finds candidates. Late interaction orders them.
  *
- * @param encoder makes the vectors; remains the caller's
+ * @param encoder computes the vectors; remains the caller's
  */
 public record LateInteraction(TokenEncoder encoder) {
     static final String TEXT = "text";
     static final String TOKENS = "tokens";
 
-    /** Adds documents of a text each. */
+    /** Adds one document for each text. */
     public void add(IndexWriter index, List<String> texts) throws IOException {
         TokenVectors vectors = encoder.embedDocuments(texts);
         for (int i = 0; i < texts.size(); i++) {
@@ -40,7 +40,7 @@ public record LateInteraction(TokenEncoder encoder) {
      * Returns the best documents for a query.
      *
      * @param first finds the candidates
-     * @param candidates number of them that are reranked
+     * @param candidates the number of candidates to rerank
      * @param topN number of results
      */
     public TopDocs search(IndexSearcher searcher, String query, Query first, int candidates, int topN)

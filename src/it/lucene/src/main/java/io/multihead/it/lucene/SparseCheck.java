@@ -21,11 +21,11 @@ import org.apache.lucene.store.ByteBuffersDirectory;
 import org.apache.lucene.store.Directory;
 
 /**
- * Requires that Lucene's scores of documents are the products of sparse vectors, with MiniLM and a head whose last layer is its table of words and
- * whose first one is random.
+ * Requires that Lucene's scores of documents are the products of sparse vectors, with MiniLM and a head. The first
+ * layer of the head is random, and its last layer is the table of words.
  */
 final class SparseCheck {
-    /** Subtracted from all logits, so that most words have no weight. */
+    /** The bias of all logits, with which most words have no weight. */
     private static final float BIAS = -3;
 
     private static final int MOST = 256;
@@ -88,7 +88,7 @@ final class SparseCheck {
                 expected += (double) query.weight(id) * document.weight(id);
             }
             float score = found.scoreDocs[i].score;
-            // weights are cut to 9 bits, the leading one included; the sum is of f32
+            // weights are truncated to 9 bits, including the leading bit; the sum is in f32
             require(Math.abs(score - expected) <= 0.005 * expected, "score " + score + ", not " + expected);
             require(i == 0 || score <= found.scoreDocs[i - 1].score, "order");
         }

@@ -18,20 +18,21 @@ import org.apache.lucene.search.Query;
 import org.apache.lucene.search.TopDocs;
 
 /**
- * Documents with sparse vectors, and a search by them: an example to copy. Each word of a vector is a feature; the score of a document is the sum of
- * the products of its weights and the query's. Lucene keeps weights of documents in 16 bits, of which 8 are their digits.
+ * Documents with sparse vectors, and a search with these vectors. This is an example to copy. Each word of a vector is
+ * a feature. The score of a document is the sum of the products of its weights and the weights of the query. Lucene
+ * stores weights of documents in 16 bits, with 8 bits of precision.
  *
- * @param encoder makes the vectors; remains the caller's
- * @param most number of query words that are searched, the words with the largest weights: clauses that a query may have
+ * @param encoder computes the vectors; remains the caller's
+ * @param most the maximum number of clauses of a query, which has the words with the largest weights
  */
 public record SparseSearch(SparseEncoder encoder, int most) {
     static final String TEXT = "text";
     static final String WORDS = "words";
 
-    /** The largest weight that Lucene takes in a query. */
+    /** The largest weight that Lucene accepts in a query. */
     private static final float LARGEST = 64;
 
-    /** Adds documents of a text each. */
+    /** Adds one document for each text. */
     public void add(IndexWriter index, List<String> texts) throws IOException {
         List<SparseVector> vectors = encoder.embed(texts);
         for (int i = 0; i < texts.size(); i++) {
@@ -40,7 +41,7 @@ public record SparseSearch(SparseEncoder encoder, int most) {
             int[] ids = vectors.get(i).ids();
             float[] weights = vectors.get(i).weights();
             for (int k = 0; k < ids.length; k++) {
-                if (weights[k] >= Float.MIN_NORMAL) { // smaller ones Lucene refuses
+                if (weights[k] >= Float.MIN_NORMAL) { // Lucene refuses smaller weights
                     document.add(new FeatureField(WORDS, word(ids[k]), weights[k]));
                 }
             }

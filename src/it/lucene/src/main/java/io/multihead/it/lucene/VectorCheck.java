@@ -16,9 +16,12 @@ import org.apache.lucene.search.TopDocs;
 import org.apache.lucene.store.ByteBuffersDirectory;
 import org.apache.lucene.store.Directory;
 
-/** Requires that Lucene finds the neighbors of MiniLM's vectors in their order. */
+/** Requires that Lucene finds the nearest neighbors of MiniLM's vectors in the right order. */
 final class VectorCheck {
-    /** Two f32 sums of 384 products of a vector of length 1: 384 units in the last place of 1, halved in the score. */
+    /**
+     * Two f32 sums of 384 products of vectors of length 1 differ by at most 384 units in the last place of 1. The score
+     * halves this difference.
+     */
     private static final double TOLERANCE = 384 * 0x1p-24;
 
     private VectorCheck() {}

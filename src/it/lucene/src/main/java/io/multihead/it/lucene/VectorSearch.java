@@ -13,15 +13,16 @@ import org.apache.lucene.search.KnnFloatVectorQuery;
 import org.apache.lucene.search.TopDocs;
 
 /**
- * Documents with one vector each, and a search for the nearest: an example to copy. Lucene's score is (1 + cosine) / 2.
+ * Documents with one vector each, and a search for the nearest documents. This is an example to copy. Lucene's score is
+ * (1 + cosine) / 2.
  *
- * @param encoder makes vectors of length 1; remains the caller's
+ * @param encoder computes vectors of length 1; remains the caller's
  */
 public record VectorSearch(SentenceEncoder encoder) {
     static final String TEXT = "text";
     private static final String VECTOR = "vector";
 
-    /** Adds documents of a text each. */
+    /** Adds one document for each text. */
     public void add(IndexWriter index, List<String> texts) throws IOException {
         float[][] vectors = encoder.forDocuments().embed(texts);
         for (int i = 0; i < vectors.length; i++) {

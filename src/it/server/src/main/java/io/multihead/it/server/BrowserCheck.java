@@ -18,7 +18,10 @@ import org.openqa.selenium.chrome.ChromeOptions;
 import org.openqa.selenium.interactions.Actions;
 import org.openqa.selenium.support.ui.WebDriverWait;
 
-/** Uses the page of a server as a person does, in Debian's Chromium: types, reads, stops, points at tokens, asks for JSON, in light and dark. */
+/**
+ * Uses the page of a server like a person, in Debian's Chromium: types, reads, stops, points at tokens, and requests
+ * JSON, with light and dark colors.
+ */
 public final class BrowserCheck {
     private static final Path BROWSER = Path.of("/usr/bin/chromium");
     private static final Path DRIVER = Path.of("/usr/bin/chromedriver");
@@ -32,7 +35,7 @@ public final class BrowserCheck {
         wait = new WebDriverWait(browser, Duration.ofSeconds(30));
     }
 
-    /** Runs all checks, or reports that there is no browser. */
+    /** Runs all checks, or reports that no browser is installed. */
     public static void main(String[] arguments) throws IOException, InterruptedException {
         if (!Files.isExecutable(BROWSER) || !Files.isExecutable(DRIVER)) {
             System.out.println("skipped: the page in a browser; expected " + BROWSER + " and " + DRIVER
@@ -110,7 +113,7 @@ public final class BrowserCheck {
                 Map.of("width", pixels, "height", height, "deviceScaleFactor", 1, "mobile", false));
     }
 
-    /** Types, reads, stops, and asks for JSON; then the server ends. */
+    /** Types, reads, stops, and requests JSON, and then ends the server. */
     private void chat(ServerProcess server) throws IOException, InterruptedException {
         open(server.page());
         require(at("#hint").isDisplayed(), "the page says how to begin");
@@ -164,7 +167,7 @@ public final class BrowserCheck {
         require(json.matches("\\{\"a\":[12]\\}"), "a schema is kept: " + json);
         put("#schema", "{");
         send("json");
-        wait.until(any -> at("#error").getText().startsWith("The schema is no JSON"));
+        wait.until(any -> at("#error").getText().startsWith("The schema is not JSON"));
         require(all(".turn").size() == 4, "and one that is malformed is not sent");
         put("#schema", "{\"type\": \"object\", \"not\": {}}");
         at("#text").sendKeys(Keys.ENTER);
@@ -188,7 +191,10 @@ public final class BrowserCheck {
         awaitAnswers(2);
     }
 
-    /** Has a real model continue a text, and looks at its heads, in light and dark, wide and narrow. */
+    /**
+     * Lets a published model continue a text, and reads its heads, with light and dark colors, in wide and narrow
+     * windows.
+     */
     private void story(String page) throws IOException {
         open(page);
         at("#settings summary").click();

@@ -20,7 +20,7 @@ import java.util.List;
 import java.util.Map;
 import org.springframework.ai.openai.OpenAiChatOptions;
 
-/** Calls a server in a separate process with other projects' clients. */
+/** Calls a server in a separate process with the clients of other projects. */
 public final class Check {
     private Check() {}
 

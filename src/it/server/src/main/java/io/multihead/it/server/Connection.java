@@ -10,7 +10,10 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.Locale;
 
-/** A connection that stays open for many requests, one at a time. It costs a client little, so that a measurement shows the server. */
+/**
+ * A connection that remains open for many sequential requests. It takes little time of the client, so that a
+ * measurement shows the time of the server.
+ */
 final class Connection implements Closeable {
     private final Socket socket;
     private final InputStream in;
@@ -38,7 +41,7 @@ final class Connection implements Closeable {
         return new Answer(status, length < 0 ? "" : new String(in.readNBytes(length), StandardCharsets.UTF_8));
     }
 
-    /** Sends a request whose answer is a stream, and returns when its first event is there. */
+    /** Sends a request for a stream, and returns after its first event. */
     void awaitFirstEvent(String path, String body) throws IOException {
         send(path, body);
         for (String line = line(); !line.startsWith("data: "); line = line()) {

@@ -27,9 +27,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * A server under the load of 64 clients: whether each text equals the text of the same request alone, errors, memory, and tokens per second
- * compared with the same requests to the library in this process. Then the delay of a short prompt behind a long one, and the cost of a
- * request compared with the model's.
+ * Measures a server under the load of 64 clients: whether each text equals the text of the same request alone, errors,
+ * memory, and tokens per second compared with the same requests to the library in this process. Then it measures the
+ * delay of a short prompt behind a long prompt, and the cost of a request compared with the cost of the model.
  */
 public final class Load {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -56,8 +56,8 @@ public final class Load {
     }
 
     /**
-     * Prints the figures; arguments are a model and the minutes of load, or none for some seconds of a small model. Fails where a text differs or
-     * an answer is an error.
+     * Prints the figures. The arguments are a model and the minutes of load. Without arguments, a small model runs for
+     * some seconds. Fails if a text differs or an answer is an error.
      */
     public static void main(String[] arguments) throws IOException, InterruptedException, ExecutionException {
         if (arguments.length > 0) {
@@ -109,7 +109,7 @@ public final class Load {
                 .formatted(PROMPTS.get(seed % PROMPTS.size()), seed, tokens);
     }
 
-    /** Returns the text of each request, from a server that has one at a time. */
+    /** Returns the text of each request from a server with one request at a time. */
     private static List<String> alone(Path file) throws IOException, InterruptedException {
         List<String> texts = new ArrayList<>();
         try (ServerProcess server = ServerProcess.start(file, "--sessions", "1", "--threads", "1");
@@ -127,7 +127,7 @@ public final class Load {
 
     @FunctionalInterface
     private interface Client {
-        /** Asks for the text of a seed; returns its tokens. */
+        /** Requests the text of a seed, and returns the number of its tokens. */
         int ask(int seed) throws IOException, InterruptedException;
     }
 
@@ -136,7 +136,7 @@ public final class Load {
         Client open(List<AutoCloseable> resources) throws IOException;
     }
 
-    /** Runs all clients, each of which requests texts in its own order until the time is over; returns tokens per second. */
+    /** Runs all clients. Each requests texts in another order until the time is over. Returns tokens per second. */
     private double clients(double seconds, Clients kind) throws InterruptedException, ExecutionException {
         long start = System.nanoTime();
         long end = start + (long) (seconds * 1e9);
@@ -246,7 +246,7 @@ public final class Load {
             int most = Math.min(4000, context - 2 * TOKENS);
             String text = words.repeat(most * 8 / counted.get("tokens").size());
             for (int i = 0; i < PROMPTS.size(); i++) {
-                String begin = PROMPTS.get(i); // another one each time: a prefix that is kept would be no work
+                String begin = PROMPTS.get(i); // each prefix is new, since a cached one is not computed
                 Future<?> running = threads.submit(() -> {
                     try (Connection other = new Connection(server.port())) {
                         String body = "{\"prompt\": \"%s %s\", \"seed\": 1, \"max_tokens\": 1}".formatted(begin, text);

@@ -21,9 +21,9 @@ final class ServerProcess implements AutoCloseable {
     }
 
     /**
-     * Starts a server on any free port.
+     * Starts a server on a free port.
      *
-     * @param options more options of {@code Serve}
+     * @param options additional options of {@code Serve}
      */
     static ServerProcess start(Path model, String... options) throws IOException {
         List<String> command = new ArrayList<>(List.of(
@@ -50,7 +50,7 @@ final class ServerProcess implements AutoCloseable {
         return new ServerProcess(process, url);
     }
 
-    /** Returns where the protocol begins. */
+    /** Returns the base URL of the protocol. */
     String url() {
         return url;
     }
@@ -63,7 +63,7 @@ final class ServerProcess implements AutoCloseable {
         return URI.create(url).getPort();
     }
 
-    /** Returns its resident memory, in MiB, if Linux reports it. */
+    /** Returns the resident memory of the server in MiB, if Linux reports it. */
     long residentMemory() throws IOException {
         return Files.readAllLines(Path.of("/proc", String.valueOf(process.pid()), "status")).stream()
                 .filter(line -> line.startsWith("VmRSS:"))
@@ -72,7 +72,7 @@ final class ServerProcess implements AutoCloseable {
                 .orElse(0);
     }
 
-    /** Ends it, which lets requests be answered; returns its exit code. */
+    /** Ends the server after it has answered running requests. Returns its exit code. */
     int stop() throws InterruptedException {
         process.destroy();
         return process.waitFor();

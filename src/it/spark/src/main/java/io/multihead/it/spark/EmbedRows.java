@@ -7,7 +7,7 @@ import java.util.Queue;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.sql.Row;
 
-/** Appends the embedding of one column to the rows of a partition, of which it holds no more than a batch. */
+/** Appends the embedding of one column to the rows of a partition. It holds at most one batch of rows. */
 final class EmbedRows implements MapPartitionsFunction<Row, Row> {
     private static final long serialVersionUID = 1;
 
@@ -38,7 +38,7 @@ final class EmbedRows implements MapPartitionsFunction<Row, Row> {
         };
     }
 
-    /** The texts of rows that are kept until their vectors are there. */
+    /** The texts of rows, which are kept until their vectors are computed. */
     private static final class Texts implements Iterator<String> {
         private final Queue<Row> read = new ArrayDeque<>();
         private final Iterator<Row> rows;
@@ -58,7 +58,7 @@ final class EmbedRows implements MapPartitionsFunction<Row, Row> {
         public String next() {
             Row row = rows.next();
             read.add(row);
-            // null as empty text, which costs two tokens and keeps rows and vectors in step
+            // null is an empty text, which takes two tokens and keeps rows and vectors aligned
             return row.isNullAt(column) ? "" : row.getString(column);
         }
     }

@@ -5,8 +5,9 @@ import java.net.InetAddress;
 import java.nio.file.Path;
 
 /**
- * Checks the Java of this JVM before a class of the library is loaded, which Java 17 and 21 would refuse with
- * {@code UnsupportedClassVersionError}. This project's classes are compiled for Java 17, so that an executor gets this far.
+ * Checks the Java version of this JVM before a class of the library is loaded. Java 17 and 21 would refuse such a class
+ * with {@code UnsupportedClassVersionError}. This project's classes are compiled for Java 17, so that an executor can
+ * run this check.
  */
 final class ExecutorJava {
     private static final int OLDEST = 25;
@@ -25,7 +26,7 @@ final class ExecutorJava {
         }
     }
 
-    /** Returns the error of a model that this executor cannot load, with the reason. */
+    /** Returns the error for a model that this executor cannot load, with the reason. */
     static IllegalArgumentException notLoaded(String argument, Path model, Exception reason) {
         return new IllegalArgumentException(
                 argument + ": " + model + " on " + host()

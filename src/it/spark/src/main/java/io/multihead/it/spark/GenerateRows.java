@@ -35,7 +35,7 @@ final class GenerateRows implements MapPartitionsFunction<Row, Row> {
     @Override
     public Iterator<Row> call(Iterator<Row> rows) {
         LanguageModel shared = SharedModels.get(model);
-        // sessions of this task alone: tasks compute at the same time; also freed where a limit ends the task
+        // sessions of this task only, since tasks compute at the same time; also freed if a limit ends the task
         Sessions sessions = shared.sessions(generation.sessions(shared.contextTokens()));
         TaskContext.get().addTaskCompletionListener((TaskCompletionListener) task -> sessions.close());
         return new Texts(rows, sessions);
@@ -86,7 +86,7 @@ final class GenerateRows implements MapPartitionsFunction<Row, Row> {
             open.forEach(Session::close);
         }
 
-        /** Opens a session with a prompt; returns false if the prompt has no token, so that nothing can follow. */
+        /** Opens a session with a prompt. Returns false if the prompt has no token, since no text can follow it. */
         private boolean begin(String prompt, List<Session> open) {
             Session session = sessions.open();
             if (generation.chat()) {

@@ -6,14 +6,15 @@ import io.multihead.decoder.SessionOptions;
 import java.io.Serializable;
 
 /**
- * How the texts of a column are generated; sent to executors. Immutable.
+ * The options for the generated texts of a column, which are sent to executors. Immutable.
  *
  * @param maxTokens largest number of tokens of one text
- * @param contextTokens most tokens of a prompt and its text together; a task has memory for a batch of them
- * @param batch prompts that a task computes together
+ * @param contextTokens maximum number of tokens of a prompt and its text together. A task has memory for a batch of
+ *     such sequences.
+ * @param batch number of prompts that a task computes together
  * @param temperature 0 takes the most likely token
- * @param seed seed of the random numbers: the same prompt has the same text in each row
- * @param chat whether a prompt is a question to the model's chat template, and not the beginning of a text
+ * @param seed seed of the random numbers. The same prompt has the same text in each row.
+ * @param chat whether a prompt is a question for the model's chat template. Otherwise, it is the beginning of a text.
  */
 public record Generation(int maxTokens, int contextTokens, int batch, double temperature, long seed, boolean chat)
         implements Serializable {
@@ -21,17 +22,17 @@ public record Generation(int maxTokens, int contextTokens, int batch, double tem
     public static final Generation DEFAULT = new Generation(100, 1024, 16, 0, 1, false);
 
     /**
-     * {@return the same with other lengths}
+     * {@return these options with other lengths}
      *
      * @param newMaxTokens largest number of tokens of one text
-     * @param newContextTokens most tokens of a prompt and its text
+     * @param newContextTokens maximum number of tokens of a prompt and its text
      */
     public Generation withTokens(int newMaxTokens, int newContextTokens) {
         return new Generation(newMaxTokens, newContextTokens, batch, temperature, seed, chat);
     }
 
     /**
-     * {@return the same with tokens that are drawn}
+     * {@return these options with a temperature}
      *
      * @param newTemperature 0 takes the most likely token
      * @param newSeed seed of the random numbers
@@ -41,9 +42,9 @@ public record Generation(int maxTokens, int contextTokens, int batch, double tem
     }
 
     /**
-     * {@return the same with prompts as questions of a chat}
+     * {@return these options with or without a chat template}
      *
-     * @param newChat whether they are
+     * @param newChat whether prompts are questions for the chat template
      */
     public Generation withChat(boolean newChat) {
         return new Generation(maxTokens, contextTokens, batch, temperature, seed, newChat);

@@ -5,7 +5,7 @@ import java.io.Serializable;
 /**
  * Keys and values of some consecutive tokens of one context.
  *
- * @param index the shard's place among all shards of the context, from 0
+ * @param index the index of the shard among all shards of the context, from 0
  * @param firstKey position of the first token in the context
  * @param tokens number of tokens
  * @param keys {@code [keyValueHeads, tokens, headDim]}, row-major

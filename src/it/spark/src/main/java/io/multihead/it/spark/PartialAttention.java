@@ -5,12 +5,12 @@ import io.multihead.tensor.Tensor;
 import java.io.Serializable;
 
 /**
- * Attention over some shards, in the form that executors send: the contents of {@link AttentionState}, as arrays.
+ * Attention over some shards in the form that executors send: the contents of {@link AttentionState} as arrays.
  *
- * @param index place among the states of its level, from 0; of a shard the shard's
- * @param shards number of shards that it covers
+ * @param index index among the states of its level, from 0. For a shard, it is the index of the shard.
+ * @param shards number of covered shards
  * @param output {@code [heads, queries, valueDim]}
- * @param logSumExp {@code [heads, queries]}, in f64, as merging shall not round it each time
+ * @param logSumExp {@code [heads, queries]}, in f64, so that merges do not round it
  */
 @SuppressWarnings("ArrayRecordComponent")
 public record PartialAttention(int index, int shards, float[] output, double[] logSumExp) implements Serializable {

@@ -7,7 +7,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
-/** Common code of functions that add a column to rows. */
+/** Shared code of functions that add a column to rows. */
 final class RowValues {
     private RowValues() {}
 
@@ -16,7 +16,7 @@ final class RowValues {
      *
      * @param text the column
      * @param added the new column
-     * @param name of the argument that names it
+     * @param name of the argument that names the column of texts
      */
     static int textColumn(StructType schema, String text, String added, String name) {
         List<String> columns = List.of(schema.fieldNames());

@@ -14,20 +14,26 @@ import org.apache.spark.broadcast.Broadcast;
 import scala.Tuple2;
 
 /**
- * Attention of a few queries over keys and values that are spread over executors: each shard becomes a state, the output over its
- * keys and their log-sum-exp, and states are merged along a tree.
+ * Attention of a few queries over keys and values that are distributed over executors. Each shard becomes a state,
+ * which is the output over its keys and their log-sum-exp. States are merged along a tree.
  *
- * <p>A merge rounds, so the order of merges decides the last bits. The tree therefore follows the shards' indices: the result has the same
- * bits for any partitioning, also when executors are lost. {@code treeReduce} is not used: it groups by the
- * number of the partition and merges in the order of arrival. {@link ShardedSplits} has the same bits as one call over all keys.
+ * <p>A merge rounds, so the last bits depend on the order of merges. The tree therefore follows the indices of shards.
+ * The result has the same bits for any partitioning, also after the loss of executors. {@code treeReduce} is not used,
+ * since it groups by the number of the partition and merges in the order of arrival. {@link ShardedSplits} has the same
+ * bits as one call over all keys.
  */
 public final class ShardedAttention {
-    /** States merged by one task. A power of two, so that groups are subtrees of one binary tree. */
+    /**
+     * The number of states that one task merges. It is a power of two, so that groups are subtrees of one binary tree.
+     */
     static final int FANOUT = 32;
 
     private ShardedAttention() {}
 
-    /** The threads of this JVM's tasks are Spark's; loaded after the check of Java's version. */
+    /**
+     * The Compute of this JVM's tasks, which run on Spark's threads. This class is loaded after the check of the Java
+     * version.
+     */
     static final class Cpu {
         static final Compute SERIAL = Compute.serial();
     }
@@ -35,12 +41,13 @@ public final class ShardedAttention {
     /**
      * Computes attention over all shards, without mask.
      *
-     * @param shards each once, in any order and any partitions
+     * @param shards all shards, each once, in any order and any partitions
      * @param count number of shards, at least 1
      * @param query the queries, broadcast
      * @return output and log-sum-exp over all keys
      * @throws IllegalStateException if a shard is missing or repeated
-     * @throws org.apache.spark.SparkException if one is repeated, or missing between others, among more than 32: a task finds it
+     * @throws org.apache.spark.SparkException if a task finds a repeated shard, or a missing shard between others,
+     *     among more than 32 shards
      */
     public static PartialAttention attend(JavaRDD<KeyValueShard> shards, int count, ShardedQuery query) {
         Broadcast<ShardedQuery> shared =
@@ -94,7 +101,7 @@ public final class ShardedAttention {
         return Tensor.of(shard.values(), 1, query.keyValueHeads(), shard.tokens(), query.valueDim());
     }
 
-    /** Merges states as neighbors, then the results as neighbors, and so on. */
+    /** Merges adjacent states, then the adjacent results, and so on. */
     static PartialAttention merge(int index, Iterable<PartialAttention> states, ShardedQuery query) {
         List<PartialAttention> level = new ArrayList<>();
         states.forEach(level::add);

@@ -18,11 +18,13 @@ import org.apache.spark.broadcast.Broadcast;
 import scala.Tuple2;
 
 /**
- * Attention of a few queries over keys and values that are distributed over executors, with the same bits as one call over all keys: shards
- * send the states of all their splits of 1024 keys, unmerged, and a task for each query head merges the states of all shards in order. The
- * result has the same bits for any shards of whole splits and any partitioning, also when executors are lost.
+ * Attention of a few queries over keys and values that are distributed over executors, with the same bits as one call
+ * over all keys. Shards send the states of all their splits of 1024 keys without merging them. A task for each query
+ * head merges the states of all shards in order. The result has the same bits for any shards of whole splits and any
+ * partitioning, also after the loss of executors.
  *
- * <p>The moved data grows with the number of keys; for many queries {@link ShardedAttention} moves less.
+ * <p>The transferred data grows with the number of keys. For many queries, {@link ShardedAttention} transfers less
+ * data.
  */
 public final class ShardedSplits {
     private ShardedSplits() {}
@@ -30,7 +32,7 @@ public final class ShardedSplits {
     /**
      * The states of a shard's splits for one query head.
      *
-     * @param index the shard's place among all shards
+     * @param index the index of the shard among all shards
      * @param splits number of splits
      * @param states {@code [queries, splits, size]} as {@link AttentionSplits} wrote them
      */
@@ -44,12 +46,13 @@ public final class ShardedSplits {
     /**
      * Computes attention over all shards, without mask.
      *
-     * @param shards each once, in any order and any partitions; all but the last have a multiple of 1024 tokens
+     * @param shards all shards, each once, in any order and any partitions. All shards except the last one have a
+     *     multiple of 1024 tokens.
      * @param count number of shards, at least 1
      * @param query the queries, broadcast
      * @return output and log-sum-exp over all keys, with the same bits as one call
      * @throws IllegalStateException if there is no shard
-     * @throws org.apache.spark.SparkException if some shard is missing, repeated, or begins elsewhere than at a split
+     * @throws org.apache.spark.SparkException if a shard is missing or repeated, or does not begin at a split
      */
     public static PartialAttention attend(JavaRDD<KeyValueShard> shards, int count, ShardedQuery query) {
         JavaSparkContext context = JavaSparkContext.fromSparkContext(shards.context());
@@ -58,7 +61,7 @@ public final class ShardedSplits {
                 .groupByKey(Math.min(query.heads(), context.defaultParallelism()))
                 .map(head -> merge(head._1(), head._2(), count, shared.value()))
                 .collect();
-        // the states of a head are counted where they are merged, but without any shard no head has states
+        // the merge of a head counts its states, but without shards no head has states
         if (heads.isEmpty()) {
             throw ShardedAttention.wrongCount(0, count);
         }

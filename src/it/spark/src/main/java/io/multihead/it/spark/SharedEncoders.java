@@ -9,10 +9,11 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.SparkFiles;
 
 /**
- * One encoder for each model folder and JVM, which all tasks of an executor share. An encoder is thread-safe; with
- * {@link Compute#serial} each task computes on its own thread, so Spark's cores are the only threads.
+ * One encoder for each model folder and JVM, which all tasks of an executor share. An encoder is thread-safe. With
+ * {@link Compute#serial}, each task computes on its thread, so that Spark's cores are the only threads.
  *
- * <p>The weights are mapped: executors of one host share the page cache. An encoder stays loaded until its JVM ends.
+ * <p>The weights are mapped, so that executors of one host share the page cache. An encoder remains loaded until its
+ * JVM ends.
  */
 public final class SharedEncoders {
     private static final Map<Path, SentenceEncoder> LOADED = new ConcurrentHashMap<>();
@@ -24,10 +25,10 @@ public final class SharedEncoders {
      *
      * @param folder an absolute path, the same on each executor, or the name of an archive that Spark distributes
      *     ({@code --archives model.zip#model} is {@code "model"})
-     * @return a shared encoder; not to be closed
+     * @return a shared encoder, which must not be closed
      * @throws IllegalStateException if this JVM is older than Java 25
-     * @throws IllegalArgumentException if there is no such folder, a file is missing, or the model is not supported; the message names the
-     *     folder and the host
+     * @throws IllegalArgumentException if the folder or a file is missing, or the model is not supported. The message
+     *     names the folder and the host.
      */
     public static SentenceEncoder get(String folder) {
         ExecutorJava.require();

@@ -9,8 +9,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.SparkFiles;
 
 /**
- * One language model for each file and JVM, whose packed weights all tasks of an executor share. A model is thread-safe; with {@link
- * Compute#serial} each task computes on its own thread, so Spark's cores are the only threads. A model stays loaded until its JVM ends.
+ * One language model for each file and JVM. All tasks of an executor share its packed weights. A model is thread-safe.
+ * With {@link Compute#serial}, each task computes on its thread, so that Spark's cores are the only threads. A model
+ * remains loaded until its JVM ends.
  */
 public final class SharedModels {
     private static final Map<Path, LanguageModel> LOADED = new ConcurrentHashMap<>();
@@ -22,9 +23,10 @@ public final class SharedModels {
      *
      * @param model an absolute path of a GGUF file or a folder, the same on each executor, or the name of a file or an archive that Spark
      *     distributes ({@code --files model.gguf} is {@code "model.gguf"})
-     * @return a shared model; not to be closed
+     * @return a shared model, which must not be closed
      * @throws IllegalStateException if this JVM is older than Java 25
-     * @throws IllegalArgumentException if there is no such file, or its model is not supported; the message names it and the host
+     * @throws IllegalArgumentException if the file is missing, or its model is not supported. The message names the
+     *     file and the host.
      */
     public static LanguageModel get(String model) {
         ExecutorJava.require();

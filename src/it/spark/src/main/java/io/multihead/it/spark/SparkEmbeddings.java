@@ -10,8 +10,8 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Sentence embeddings as a column and as a function of SQL. A text has one vector, whose bits do not depend on the partitioning,
- * on the batch, on how often a task was run, or on the vector width of the executor's processor.
+ * Sentence embeddings as a column and as an SQL function. A text has one vector. Its bits do not depend on the
+ * partitioning, the batch, the number of runs of a task, and the vector width of the executor's processor.
  */
 public final class SparkEmbeddings {
     /** The type of a vector: {@code array<float>} without nulls. */
@@ -20,13 +20,14 @@ public final class SparkEmbeddings {
     private SparkEmbeddings() {}
 
     /**
-     * Adds a column of embeddings. Texts of a partition are packed into batches by tokens, so this is the faster of the two.
+     * Adds a column of embeddings. Texts of a partition are packed into batches by tokens, so that this is faster than
+     * {@link #register}.
      *
      * @param rows any rows
-     * @param text a column of strings; null has the vector null
+     * @param text a column of strings. The vector of null is null.
      * @param vector the new column, of type {@link #VECTOR}
      * @param folder the model's folder, as of {@link SharedEncoders#get}
-     * @return the rows with one more column, in their order
+     * @return the rows in their order, with an additional column
      * @throws IllegalArgumentException if the first column does not exist or is not a string, or the second exists
      */
     public static Dataset<Row> withEmbeddings(Dataset<Row> rows, String text, String vector, String folder) {
@@ -36,8 +37,8 @@ public final class SparkEmbeddings {
     }
 
     /**
-     * Registers a function of SQL from a string to its embedding. It computes one text at a time; a column of
-     * {@link #withEmbeddings} has the same bits.
+     * Registers an SQL function from a string to its embedding. It computes one text at a time, with the same bits as
+     * {@link #withEmbeddings}.
      *
      * @param spark the session
      * @param name the function's name

@@ -7,8 +7,8 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Texts from a language model as a column. A prompt has one text, which does not depend on the partitioning, on the batch, on how often a
- * task was run, or on the vector width of the executor's processor; also where tokens are drawn.
+ * Texts from a language model as a column. A prompt has one text, also with a temperature. It does not depend on the
+ * partitioning, the batch, the number of runs of a task, and the vector width of the executor's processor.
  */
 public final class SparkGeneration {
     private SparkGeneration() {}
@@ -18,11 +18,11 @@ public final class SparkGeneration {
      * executor share.
      *
      * @param rows any rows
-     * @param text a column of prompts; null, and a prompt without a token, has the text null
+     * @param text a column of prompts. The text of null, and of a prompt without tokens, is null.
      * @param generated the new column, of strings
      * @param model the model's file or folder, as of {@link SharedModels#get}
-     * @param generation how
-     * @return the rows with one more column, in their order
+     * @param generation the options
+     * @return the rows in their order, with an additional column
      * @throws IllegalArgumentException if the first column does not exist or is not a string, or the second exists
      */
     public static Dataset<Row> withTexts(

@@ -35,7 +35,7 @@ abstract class AttentionContract extends EmbeddingContract {
         return values;
     }
 
-    /** Makes the same shard wherever it is made. */
+    /** Returns a shard, which is the same on each executor. */
     static KeyValueShard shard(int index, int tokens) {
         return shard(index, (long) index * tokens, tokens);
     }
@@ -45,7 +45,7 @@ abstract class AttentionContract extends EmbeddingContract {
         return new KeyValueShard(index, firstKey, tokens, keys, random(2L * index + 1, tokens * DIM));
     }
 
-    /** Makes shards where they are used, in random order. */
+    /** Returns shards, which the executors create, in random order. */
     JavaRDD<KeyValueShard> shards(int count, int tokens, int partitions) {
         List<Integer> indices =
                 new ArrayList<>(IntStream.range(0, count).boxed().toList());
@@ -94,7 +94,7 @@ abstract class AttentionContract extends EmbeddingContract {
 
     @Test
     void shardsHaveTheBitsOfTheDriverForAnyPartitioning() {
-        // 70 shards: three groups of a second level, the last incomplete
+        // 70 shards are three groups of a second level, the last one incomplete
         PartialAttention expected = onTheDriver(70, 300);
         for (int partitions : new int[] {1, 4, 70}) {
             assertSameBits(expected, ShardedAttention.attend(shards(70, 300, partitions), 70, QUERY));
@@ -125,7 +125,7 @@ abstract class AttentionContract extends EmbeddingContract {
         // each of log2(64) merges rounds three times: two products and a sum
         assertTrue(ratio <= Tolerance.FORWARD_ORDINARY + 3 * 6, "R = " + ratio);
         for (int row = 0; row < expected.logSumExp().length; row++) {
-            // the sum of exponentials is off by some tens of roundings, whose logarithm is as small
+            // the sum of exponentials has some tens of roundings, and its logarithm has the same error
             assertEquals(expected.logSumExp()[row], actual.logSumExp()[row], 64 * 0x1p-24);
         }
         PartialAttention unsharded = ShardedAttention.attend(whole, QUERY);
@@ -135,7 +135,7 @@ abstract class AttentionContract extends EmbeddingContract {
         assertTrue(apart <= 2 * Tolerance.FORWARD_ORDINARY + 3 * 6, "R = " + apart);
     }
 
-    /** Shards of different lengths, the last with a part of a split, in any partitioning. */
+    /** Shards have different lengths and any partitioning, and the last shard has a part of a split. */
     @Test
     void splitsHaveTheBitsOfOneCall() {
         List<KeyValueShard> all = new ArrayList<>();

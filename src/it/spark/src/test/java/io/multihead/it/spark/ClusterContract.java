@@ -10,7 +10,7 @@ import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.Row;
 import org.junit.jupiter.api.Test;
 
-/** Further properties of clusters whose executors are separate processes. */
+/** Further properties of clusters with executors in separate processes. */
 abstract class ClusterContract extends GenerationContract {
     @Test
     void workOfAKilledExecutorIsDoneAgainAndNothingIsLostOrDoubled() {

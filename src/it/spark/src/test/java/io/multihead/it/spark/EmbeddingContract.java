@@ -31,7 +31,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Properties of embeddings in every kind of cluster: each row has the bits that the driver computes for its text alone. */
+/**
+ * Properties of embeddings in every kind of cluster. Each row has the bits that the driver computes for its text alone.
+ */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 abstract class EmbeddingContract {
     static final int TEXTS = 10_000;
@@ -71,7 +73,10 @@ abstract class EmbeddingContract {
         return temporary.resolve(name).toString();
     }
 
-    /** Random texts of 0 to 8 words of which some are equal, and a few that are longer than the model's 64 positions. */
+    /**
+     * Returns random texts of 0 to 8 words, some of which are equal, and a few texts that are longer than the model's
+     * 64 positions.
+     */
     static List<String> texts(int count) {
         SplittableRandom random = new SplittableRandom(1);
         List<String> texts = new ArrayList<>();
@@ -99,7 +104,7 @@ abstract class EmbeddingContract {
         return spark.createDataFrame(rows, SCHEMA);
     }
 
-    /** Checks that each id is there once, and that its vector has the expected bits. */
+    /** Checks that each id occurs once, and that its vector has the expected bits. */
     static void assertBits(float[][] expected, List<Row> rows) {
         Set<Integer> seen = new HashSet<>();
         for (Row row : rows) {
@@ -219,7 +224,7 @@ abstract class EmbeddingContract {
         }
     }
 
-    /** Returns the messages of a failing job, its causes' included. */
+    /** Returns the messages of a failing job and of its causes. */
     static String failure(Dataset<Row> rows) {
         Exception failed = assertThrows(Exception.class, rows::collectAsList);
         return Stream.<Throwable>iterate(failed, error -> error != null, Throwable::getCause)

@@ -14,13 +14,16 @@ import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 
-/** Looks into executors, and ends them. */
+/** Reads properties of executors, and ends executors. */
 final class ExecutorProbe {
     private static final int KILLED = 137;
 
     private ExecutorProbe() {}
 
-    /** Returns the preferred vectors of this JVM. By reflection, as the module is not there when class files of Java 17 are made. */
+    /**
+     * Returns the preferred vectors of this JVM, by reflection, since the module is not available to the compiler for
+     * Java 17.
+     */
     static String vectors() {
         try {
             return Class.forName("jdk.incubator.vector.FloatVector")
@@ -41,7 +44,7 @@ final class ExecutorProbe {
     }
 
     /**
-     * Passes rows through, and halts the JVM in the middle of the first task that finds the marker missing.
+     * Returns rows unchanged, and halts the JVM during the first task that does not find the marker.
      */
     static MapPartitionsFunction<Row, Row> halting(String marker, int after) {
         long driver = ProcessHandle.current().pid();

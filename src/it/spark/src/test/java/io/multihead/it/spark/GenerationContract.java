@@ -23,7 +23,10 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.junit.jupiter.api.Test;
 
-/** Properties of generated texts in every kind of cluster: each row has the text that the driver generates from its prompt alone. */
+/**
+ * Properties of generated texts in every kind of cluster. Each row has the text that the driver generates from its
+ * prompt alone.
+ */
 abstract class GenerationContract extends AttentionContract {
     private static final int PROMPTS = 60;
     private static final Generation GREEDY = Generation.DEFAULT.withTokens(12, 100);
@@ -38,7 +41,7 @@ abstract class GenerationContract extends AttentionContract {
         }
     }
 
-    /** Prompts of which some are the same; the first is null, and the second has no token. */
+    /** Returns prompts, some of which are equal. The first prompt is null, and the second has no token. */
     private List<String> promptTexts() {
         List<String> prompts = new ArrayList<>(texts.subList(0, PROMPTS));
         prompts.set(0, null);
@@ -55,7 +58,7 @@ abstract class GenerationContract extends AttentionContract {
         return SparkGeneration.withTexts(rows, "text", "generated", llama().toString(), generation);
     }
 
-    /** Checks that each prompt is there once, with the text that it has alone. */
+    /** Checks that each prompt occurs once, with the text that it has alone. */
     void assertTexts(Generation generation, Dataset<Row> rows) {
         List<String> expected = alone(generation);
         Set<Integer> seen = new HashSet<>();

@@ -6,7 +6,7 @@ import java.util.Set;
 import org.apache.spark.sql.SparkSession;
 import org.junit.jupiter.api.Test;
 
-/** Two executors of one core each, with the flags that Spark gives them. */
+/** Two executors of one core each, with Spark's JVM flags. */
 class LocalClusterTest extends ClusterContract {
     @Override
     SparkSession start(SparkSession.Builder session) {

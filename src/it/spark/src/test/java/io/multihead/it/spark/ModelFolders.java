@@ -17,13 +17,13 @@ import java.util.stream.Stream;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
 
-/** Writes models as folders, as the hub has them. */
+/** Writes models as folders in the form of the hub. */
 final class ModelFolders {
     private static final String MINILM = "/all-minilm-l6-v2";
 
     private ModelFolders() {}
 
-    /** Writes a model of one layer with random weights, whose words are letters. */
+    /** Writes a model of one layer with random weights and letters as words. */
     static Path tiny(Path folder) throws IOException {
         Map<String, Tensor> weights = new LinkedHashMap<>();
         SplittableRandom random = new SplittableRandom(15);

@@ -15,7 +15,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.Test;
 
-/** Executors on a Java that Spark supports and the library does not. */
+/** Executors with a Java version that Spark supports and the library does not. */
 class OlderJavaTest {
     private static final Path JDKS = Path.of("/usr/lib/jvm");
 

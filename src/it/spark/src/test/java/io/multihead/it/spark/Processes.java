@@ -86,10 +86,10 @@ final class Processes implements AutoCloseable {
 
     @Override
     public void close() {
-        // the worker first, which would look for its master
+        // the worker first, since it would search its master
         for (int i = processes.size() - 1; i >= 0; i--) {
             Process process = processes.get(i);
-            // a worker's executors, listed while it is their parent
+            // the executors of a worker are listed while it is their parent
             List<ProcessHandle> all = new ArrayList<>(process.descendants().toList());
             all.add(process.toHandle());
             process.destroy();

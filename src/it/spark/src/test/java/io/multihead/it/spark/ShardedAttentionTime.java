@@ -7,8 +7,8 @@ import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * Measures a call of attention over cached shards on two executors with a core each, and the same shards one after the other on one
- * thread of the driver; set-up aside. For a quiet machine with at least two cores.
+ * Measures a call of attention over cached shards on two executors with a core each, and over the same shards on one
+ * thread of the driver, without set-up. It needs a quiet machine with at least two cores.
  */
 final class ShardedAttentionTime {
     private static final int PASSES = 10;
@@ -22,7 +22,7 @@ final class ShardedAttentionTime {
     /**
      * Prints the figures.
      *
-     * @param args number of shards of 16,384 keys, each 16 MiB
+     * @param args number of shards of 16,384 keys and 16 MiB each
      */
     public static void main(String[] args) throws Exception {
         int count = Integer.parseInt(args[0]);

@@ -13,22 +13,25 @@ import java.util.stream.Stream;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * An installation of Spark made from the class path's jars, in the folder that the environment variable SPARK_HOME names; and the jars that
- * {@code spark-submit --jars} would send to executors: the library's jar, and a jar of this project's classes.
+ * An installation of Spark from the jars of the class path, in the folder of the environment variable SPARK_HOME, and
+ * the jars that {@code spark-submit --jars} would send to executors: the jar of the library, and a jar of this
+ * project's classes.
  */
 final class SparkHome {
-    /** Seconds without a heartbeat: a busy machine may stop all processes for longer than the default of 60. */
+    /**
+     * The seconds without a heartbeat. A busy machine may stop all processes for longer than the default of 60 seconds.
+     */
     static final int WORKER_TIMEOUT = 300;
 
     private static final String MULTIHEAD = "multihead-";
     private static final String TARGET = new File("target").getAbsolutePath();
 
-    /** Spark leaves archives and native libraries in the folder of temporary files. */
+    /** The folder of temporary files, in which Spark leaves archives and native libraries. */
     static final String TEMPORARY = "-Djava.io.tmpdir=" + TARGET;
 
     private SparkHome() {}
 
-    /** Returns a driver's session without a master, with this JVM's Java on executors. */
+    /** Returns the session of a driver without a master. Executors use the Java of this JVM. */
     static SparkSession.Builder session() throws IOException {
         List<String> jars = prepare();
         return SparkSession.builder()
@@ -46,7 +49,7 @@ final class SparkHome {
                 .config("spark.local.dir", TARGET + "/spark-local");
     }
 
-    /** Lays out the folder, and returns the jars of the application. */
+    /** Writes the folder, and returns the jars of the application. */
     private static List<String> prepare() throws IOException {
         Path home = Path.of(System.getenv("SPARK_HOME"));
         Path jars = Files.createDirectories(home.resolve("jars"));

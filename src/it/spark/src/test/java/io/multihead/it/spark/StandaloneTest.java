@@ -9,7 +9,7 @@ import org.apache.spark.sql.SparkSession;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Test;
 
-/** A standalone master and worker, and two executors with vectors of half the driver's width. */
+/** A standalone master and worker, and two executors with half the vector width of the driver. */
 class StandaloneTest extends ClusterContract {
     private static final String VECTORS = ExecutorProbe.vectors();
     private static final boolean WIDE = VECTORS.contains("512");

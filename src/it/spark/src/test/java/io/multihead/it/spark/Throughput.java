@@ -16,8 +16,8 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Measures texts per second of two executors with a core each, and of one process with two threads; set-up aside. For a quiet machine
- * with at least two cores.
+ * Measures texts per second of two executors with a core each, and of one process with two threads, without set-up. It
+ * needs a quiet machine with at least two cores.
  */
 final class Throughput {
     private static final int THREADS = 2;
@@ -46,7 +46,7 @@ final class Throughput {
                 texts.size(), THREADS, process, THREADS, spark, spark / process);
     }
 
-    /** Texts of 4 to 80 words, most of one token. */
+    /** Returns texts of 4 to 80 words. Most words have one token. */
     private static List<String> texts(int count) {
         String[] words =
                 ("the of and to in is was for on are as with by at from his they be this have not had market lost ground "
@@ -86,7 +86,7 @@ final class Throughput {
         }
     }
 
-    /** Returns the rate of the fastest pass; the first, which loads and compiles, does not count. */
+    /** Returns the rate of the fastest pass, without the first pass, which loads and compiles. */
     private static double best(int texts, Pass pass) throws Exception {
         pass.run();
         double best = 0;

@@ -11,7 +11,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
 
-/** Writes a language model of two layers with random weights, whose tokens are bytes. */
+/** Writes a language model of two layers with random weights. Its tokens are bytes. */
 final class TinyLlama {
     private static final int DIM = 32;
     private static final int INNER = 64;

@@ -12,7 +12,7 @@ import org.springframework.ai.embedding.EmbeddingOptions;
 import org.springframework.ai.embedding.EmbeddingResponse;
 import org.springframework.ai.embedding.TokenCountBatchingStrategy;
 
-/** Requires that Spring AI's calls give the encoder's vectors, with MiniLM. */
+/** Requires that Spring AI's calls return the vectors of the encoder, with MiniLM. */
 public final class Check {
     private static final List<String> TEXTS =
             List.of("A cat sleeps.", "", "Stocks fell.", "The market lost ground, and a cat slept through it.");

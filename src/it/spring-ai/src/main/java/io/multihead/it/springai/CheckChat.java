@@ -25,7 +25,7 @@ import org.springframework.ai.chat.prompt.Prompt;
 import org.springframework.ai.content.Media;
 import org.springframework.ai.model.tool.ToolCallingChatOptions;
 
-/** Requires that Spring AI's calls give a session's text, with a small model of random weights. */
+/** Requires that Spring AI's calls return the text of a session, with a small model with random weights. */
 final class CheckChat {
     private static final GenerationOptions OPTIONS = GenerationOptions.DEFAULT.withMaxTokens(20);
 
@@ -55,7 +55,7 @@ final class CheckChat {
             require(streamed.equals(expected), "another text of a stream: " + streamed);
             String reason = response.getResult().getMetadata().getFinishReason();
             require(parts.getLast().getResult().getMetadata().getFinishReason().equals(reason), "reason of a stream");
-            // canceled after two parts: no further event arrives, and the model answers as before
+            // the stream is canceled after two parts: no further event arrives, and the model answers as before
             require(model.stream(new Prompt("Hi")).take(2).count().block() == 2, "parts of a cancelled stream");
             require(model.call("Hi").equals(expected), "another text after a cancelled stream");
             options(model, expected);
@@ -76,7 +76,7 @@ final class CheckChat {
         }
     }
 
-    /** Chats as a memory of the newest messages leaves them. */
+    /** Checks chats that result from a memory of the newest messages. */
     private static void histories(ChatModel model) {
         UserMessage question = new UserMessage("Hi");
         AssistantMessage answer = new AssistantMessage("Hello.");
@@ -90,7 +90,7 @@ final class CheckChat {
         }
     }
 
-    /** A chat for which the template writes nothing. */
+    /** Checks a chat for which the template writes nothing. */
     private static void nothing(Compute cpu) throws IOException {
         Path file = Files.createTempFile("empty", ".gguf");
         FamilyModel.writeWithoutBegin(file, FamilyModel.PLAIN_TEMPLATE);
@@ -138,7 +138,10 @@ final class CheckChat {
         ofProviders(model, expected);
     }
 
-    /** Provider-specific options and messages are refused; Spring AI's own classes are accepted if they request nothing unsupported. */
+    /**
+     * Requires that options and messages of other providers are refused. Spring AI's classes are accepted if they
+     * request nothing unsupported.
+     */
     private static void ofProviders(ChatModel model, String expected) {
         ChatOptions plain = ChatOptions.builder().frequencyPenalty(0.0).build();
         ChatOptions other = (ChatOptions) Proxy.newProxyInstance(

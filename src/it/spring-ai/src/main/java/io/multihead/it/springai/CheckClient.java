@@ -18,7 +18,7 @@ import org.springframework.ai.tool.definition.ToolDefinition;
 final class CheckClient {
     private static final int TURNS = 12;
 
-    /** A tool, which a model does not take whose template writes no calls. */
+    /** A tool, which is refused by a model with a template without calls. */
     static final ToolCallback TOOL = new ToolCallback() {
         @Override
         public ToolDefinition getToolDefinition() {

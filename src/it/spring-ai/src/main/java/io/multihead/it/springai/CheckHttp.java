@@ -30,8 +30,9 @@ import org.springframework.web.bind.annotation.RestController;
 import reactor.core.publisher.Flux;
 
 /**
- * Requires that an HTTP client has the first event of a stream, and an answer to another request, while the next token is computed: on
- * servlets and on an event loop of one thread. The model's steps wait until the client has both.
+ * Requires that an HTTP client receives the first event of a stream, and an answer to another request, while the next
+ * token is computed, on servlets and on an event loop with one thread. The steps of the model wait until the client has
+ * received both.
  */
 final class CheckHttp {
     private static final long PATIENCE_SECONDS = 60;
@@ -97,7 +98,7 @@ final class CheckHttp {
                 .build();
     }
 
-    /** Runs within each step: once there is an event, the next token takes until the client has seen it. */
+    /** Runs within each step. After an event, the next token waits until the client has received the event. */
     private void waitForClient() {
         try {
             if (hasEvent && !wasImpatient && !client.await(PATIENCE_SECONDS, TimeUnit.SECONDS)) {
@@ -108,7 +109,7 @@ final class CheckHttp {
         }
     }
 
-    /** The service of both servers. */
+    /** The controller of both servers. */
     @RestController
     public static final class Api {
         private final CheckHttp check;
@@ -119,7 +120,7 @@ final class CheckHttp {
             this.model = model;
         }
 
-        /** Returns an answer as it comes. */
+        /** Returns an answer as a stream. */
         @GetMapping(path = "/chat", produces = MediaType.TEXT_EVENT_STREAM_VALUE)
         public Flux<String> chat() {
             return model.stream(new Prompt("Hi"))
@@ -127,7 +128,7 @@ final class CheckHttp {
                     .doOnNext(part -> check.hasEvent = true);
         }
 
-        /** Returns at once. */
+        /** Returns immediately. */
         @GetMapping(path = "/ping", produces = MediaType.TEXT_PLAIN_VALUE)
         public String ping() {
             return "pong";

@@ -12,7 +12,7 @@ import java.util.List;
 import org.springframework.ai.document.Document;
 import org.springframework.ai.embedding.EmbeddingResponse;
 
-/** Requires that Spring AI's calls give the vectors of a language model, with a small one of random weights. */
+/** Requires that Spring AI's calls return the vectors of a language model, which is small and has random weights. */
 final class CheckTextEmbedding {
     private CheckTextEmbedding() {}
 

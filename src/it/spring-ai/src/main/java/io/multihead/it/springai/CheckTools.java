@@ -23,7 +23,8 @@ import org.springframework.ai.tool.annotation.Tool;
 import org.springframework.ai.tool.annotation.ToolParam;
 
 /**
- * Requires that tools are called and answered, streamed or not; a constraint makes the model write calls, since random weights write none.
+ * Requires that tools are called and answered, with and without a stream. A constraint makes the model write calls,
+ * since random weights write none.
  */
 final class CheckTools {
     private static final String CALL = "<think>Look.</think>See: <tool_call>\n"
@@ -53,14 +54,14 @@ final class CheckTools {
         }
     }
 
-    /** Models of the same sessions. */
+    /** Models that share sessions. */
     record Models(Sessions sessions) {
         /** Returns a model with options for prompts without options. */
         MultiheadChatModel of(GenerationOptions options) {
             return new MultiheadChatModel("tiny", sessions, options);
         }
 
-        /** Returns a model whose answers alternate between a call and a text. */
+        /** Returns a model with answers that alternate between a call and a text. */
         MultiheadChatModel writing() {
             return of(GenerationOptions.DEFAULT.withMaxTokens(300).withConstraint(writtenInTurns()));
         }

@@ -39,20 +39,24 @@ import reactor.core.publisher.Flux;
 import reactor.core.scheduler.Schedulers;
 
 /**
- * Spring AI's interface for a language model: an example to copy. Unsupported requests are refused with an error that names them. Tools are
- * shown to the model by its template; {@link SpringChatModel} defines who executes them. An output schema, which Spring AI 2 has, makes the
- * answer JSON that is valid against it. The model's thoughts are {@code thinking} in the metadata of a generation. A stream computes on a
- * thread of Reactor's for blocking tasks, so that the subscribing thread continues, whether a servlet's or an event loop's; a canceled
- * stream ends after the token that is being computed. A temperature without a seed draws one, which is in the metadata as {@code seed}.
- * Messages whose order the model's template refuses are written with alternating roles. Thread-safe; the sessions remain the caller's.
+ * Spring AI's interface for a language model. This is an example to copy. Unsupported requests are refused with an
+ * error that names them. The template shows tools to the model, and {@link SpringChatModel} defines the code that
+ * executes them. With an output schema, which Spring AI 2 has, the answer is JSON that is valid against the schema. The
+ * model's thoughts are {@code thinking} in the metadata of a generation. A stream computes on a Reactor thread for
+ * blocking tasks, so that the subscribing thread of a servlet or an event loop continues. A canceled stream ends after
+ * the current token. A temperature without a seed uses a random seed, which is in the metadata as {@code seed}.
+ * Messages in an order that the model's template refuses are written with alternating roles. Thread-safe. The sessions
+ * remain the caller's.
  *
  * @param name the name of the model in metadata
- * @param sessions of the model
- * @param defaults the values for prompts without the option; seed 0 stands for none
+ * @param sessions the sessions of the model
+ * @param defaults the values for prompts without the option. Seed 0 means no seed.
  */
 public record MultiheadChatModel(String name, Sessions sessions, GenerationOptions defaults)
         implements SpringChatModel {
-    /** The packages of options without a provider's own; a context of tools is for the code that executes them. */
+    /**
+     * The packages of Spring AI's options. A tool context is accepted, since it is for the code that executes tools.
+     */
     private static final Set<Package> OWN =
             Set.of(ChatOptions.class.getPackage(), ToolCallingChatOptions.class.getPackage());
 
@@ -66,7 +70,7 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
                 prompt, response(answer.parts().content(), answer.parts().reasoning(), answer));
     }
 
-    /** Streams text, thoughts and, with the reason and the usage, calls of tools. */
+    /** Streams text and thoughts, and at the end tool calls with the finish reason and the usage. */
     @Override
     public Flux<ChatResponse> stream(Prompt prompt) {
         Flux<ChatResponse> parts = Flux.create(sink -> {
@@ -96,7 +100,7 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
         return executed(prompt, parts.subscribeOn(Schedulers.boundedElastic()));
     }
 
-    /** Options of a model that calls tools: a {@code ChatClient} adds its tools to no others. */
+    /** Returns options with tools, since a {@code ChatClient} adds its tools only to such options. */
     @Override
     public ChatOptions getOptions() {
         return ToolCallingChatOptions.builder()
@@ -133,7 +137,7 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
         }
     }
 
-    /** Returns the tools of a prompt, which a {@code ChatClient} executes, or the program. */
+    /** Returns the tools of a prompt. A {@code ChatClient} or the program executes them. */
     private static List<ToolDefinition> tools(ChatOptions given) {
         if (!(given instanceof ToolCallingChatOptions tools)) {
             return List.of();
@@ -167,7 +171,7 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
         return new ChatResponse(List.of(generation), metadata.build());
     }
 
-    /** Returns metadata with a thought as {@code thinking}, as Spring AI's adapter to Ollama has it. */
+    /** Returns metadata with a thought as {@code thinking}, like Spring AI's adapter to Ollama. */
     private static ChatGenerationMetadata.Builder metadata(String reason, String thinking) {
         ChatGenerationMetadata.Builder metadata = ChatGenerationMetadata.builder();
         if (!reason.isEmpty()) {
@@ -183,7 +187,7 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
         if (message instanceof AssistantMessage && message.getClass() != AssistantMessage.class) {
             throw new UnsupportedOperationException(
                     "message: " + message.getClass().getName()
-                            + "; expected Spring AI's own, as what a provider adds to it is not supported");
+                            + "; expected Spring AI's own, since additions of a provider are not supported");
         }
         if (message instanceof MediaContent content && !content.getMedia().isEmpty()) {
             throw new UnsupportedOperationException("message of media; expected text");
@@ -220,7 +224,7 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
         if (!OWN.contains(given.getClass().getPackage())) {
             throw new UnsupportedOperationException(
                     "options: " + given.getClass().getName()
-                            + "; expected Spring AI's own, as what a provider adds to them is not supported");
+                            + "; expected Spring AI's own, since additions of a provider are not supported");
         }
         if (given.getModel() != null && !given.getModel().equals(name)) {
             throw new UnsupportedOperationException("model: " + given.getModel() + "; expected " + name);
@@ -236,7 +240,7 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
                 given.getTemperature() == null ? defaults : defaults.withTemperature(given.getTemperature());
         sampling = given.getTopK() == null ? sampling : sampling.withTopK(given.getTopK());
         sampling = given.getTopP() == null ? sampling : sampling.withTopP(given.getTopP());
-        // of the answer alone, as OpenAI's
+        // penalties apply to the tokens of the answer only, as in OpenAI's API
         Penalties penalties = sampling.penalties();
         Double presence = given.getPresencePenalty();
         Double frequency = given.getFrequencyPenalty();

@@ -10,8 +10,9 @@ import org.springframework.ai.rag.Query;
 import org.springframework.ai.rag.postretrieval.document.DocumentPostProcessor;
 
 /**
- * Spring AI's post-processor of retrieved documents for a cross-encoder: an example to copy. It keeps the documents with the highest scores, the
- * best first, each with its score. Thread-safe; the reranker remains the caller's.
+ * Spring AI's post-processor of retrieved documents for a cross-encoder. This is an example to copy. It keeps the
+ * documents with the highest scores, the best one first, each with its score. Thread-safe. The reranker remains the
+ * caller's.
  *
  * @param reranker computes the scores
  * @param topN number of documents to keep, at least 1

@@ -17,10 +17,11 @@ import org.springframework.ai.embedding.EmbeddingResponse;
 import org.springframework.ai.embedding.EmbeddingResponseMetadata;
 
 /**
- * Spring AI's interface for a sentence encoder: an example to copy. Thread-safe; the encoder remains the caller's.
+ * Spring AI's interface for a sentence encoder. This is an example to copy. Thread-safe. The encoder remains the
+ * caller's.
  *
  * @param name the name of the model in metadata
- * @param encoder computes the vectors; its length policy and pooling hold
+ * @param encoder computes the vectors with its length policy and pooling
  */
 public record MultiheadEmbeddingModel(String name, SentenceEncoder encoder) implements EmbeddingModel {
     @Override
@@ -37,20 +38,20 @@ public record MultiheadEmbeddingModel(String name, SentenceEncoder encoder) impl
         return new EmbeddingResponse(embeddings, new EmbeddingResponseMetadata(name, new DefaultUsage(tokens, 0)));
     }
 
-    /** Computes the vector of a document with the model's prompt for documents, where it has one. */
+    /** Computes the vector of a document with the model's prompt for documents, if it has one. */
     @Override
     public float[] embed(Document document) {
         return encoder.forDocuments().embed(getEmbeddingContent(document));
     }
 
-    /** Does so for many documents, as vector stores request it; the encoder makes its own batches. */
+    /** Computes the vectors of many documents for vector stores. The encoder divides them into batches. */
     @Override
     public List<float[]> embed(List<Document> documents, EmbeddingOptions options, BatchingStrategy batching) {
         List<String> texts = documents.stream().map(this::getEmbeddingContent).toList();
         return List.of(encoder.forDocuments().embed(texts));
     }
 
-    /** Returns the text of a document that is embedded; an override since Spring AI 2. */
+    /** Returns the text of a document to embed. This method is an override since Spring AI 2. */
     public String getEmbeddingContent(Document document) {
         return document.getFormattedContent(MetadataMode.EMBED);
     }

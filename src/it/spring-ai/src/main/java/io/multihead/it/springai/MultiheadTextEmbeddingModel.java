@@ -15,11 +15,11 @@ import org.springframework.ai.embedding.EmbeddingResponse;
 import org.springframework.ai.embedding.EmbeddingResponseMetadata;
 
 /**
- * Spring AI's interface for an embedder that is a language model, such as Qwen3-Embedding: an example to copy. Thread-safe; the embedder's
- * model remains the caller's.
+ * Spring AI's interface for an embedder that is a language model, such as Qwen3-Embedding. This is an example to copy.
+ * Thread-safe. The embedder's model remains the caller's.
  *
  * @param name the name of the model in metadata
- * @param embedder computes the vectors; its pooling and prompt hold
+ * @param embedder computes the vectors with its pooling and prompt
  */
 public record MultiheadTextEmbeddingModel(String name, TextEmbedder embedder) implements EmbeddingModel {
     @Override
@@ -33,20 +33,20 @@ public record MultiheadTextEmbeddingModel(String name, TextEmbedder embedder) im
         return new EmbeddingResponse(embeddings, new EmbeddingResponseMetadata(name, new DefaultUsage(tokens, 0)));
     }
 
-    /** Computes the vector of a document with the model's prompt for documents, where it has one. */
+    /** Computes the vector of a document with the model's prompt for documents, if it has one. */
     @Override
     public float[] embed(Document document) {
         return embedder.forDocuments().embed(getEmbeddingContent(document));
     }
 
-    /** Does so for many documents, as vector stores request it; the embedder makes its own batches. */
+    /** Computes the vectors of many documents for vector stores. The embedder divides them into batches. */
     @Override
     public List<float[]> embed(List<Document> documents, EmbeddingOptions options, BatchingStrategy batching) {
         List<String> texts = documents.stream().map(this::getEmbeddingContent).toList();
         return List.of(embedder.forDocuments().embed(texts));
     }
 
-    /** Returns the text of a document that is embedded; an override since Spring AI 2. */
+    /** Returns the text of a document to embed. This method is an override since Spring AI 2. */
     public String getEmbeddingContent(Document document) {
         return document.getFormattedContent(MetadataMode.EMBED);
     }

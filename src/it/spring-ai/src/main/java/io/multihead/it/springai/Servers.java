@@ -20,7 +20,7 @@ import reactor.netty.DisposableServer;
 import reactor.netty.http.server.HttpServer;
 import reactor.netty.resources.LoopResources;
 
-/** Servers of one controller on the loopback interface, as Spring Boot starts them. */
+/** Servers with one controller on the loopback interface, as Spring Boot starts them. */
 final class Servers {
     private Servers() {}
 
@@ -39,7 +39,7 @@ final class Servers {
     @EnableWebFlux
     static class Flux {}
 
-    /** Spring MVC on Tomcat. */
+    /** Starts Spring MVC on Tomcat. */
     static Running servlets(CheckHttp.Api controller) throws Exception {
         Path folder = Files.createTempDirectory("tomcat");
         AnnotationConfigWebApplicationContext spring = new AnnotationConfigWebApplicationContext();
@@ -77,7 +77,7 @@ final class Servers {
         };
     }
 
-    /** Spring WebFlux on an event loop of one thread. */
+    /** Starts Spring WebFlux on an event loop with one thread. */
     static Running eventLoop(CheckHttp.Api controller) {
         AnnotationConfigApplicationContext spring = new AnnotationConfigApplicationContext();
         spring.register(Flux.class);

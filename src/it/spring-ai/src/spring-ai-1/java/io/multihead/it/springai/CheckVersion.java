@@ -10,7 +10,7 @@ import org.springframework.ai.tool.ToolCallback;
 final class CheckVersion {
     private CheckVersion() {}
 
-    /** Returns options whose tools the model shows and does not execute. */
+    /** Returns options with tools that the model shows and does not execute. */
     static ChatOptions shown(ToolCallback... tools) {
         return ToolCallingChatOptions.builder()
                 .toolCallbacks(tools)
@@ -18,7 +18,7 @@ final class CheckVersion {
                 .build();
     }
 
-    /** Requires that an advisor executes tools instead of the model, and that names of tools which are nowhere are refused. */
+    /** Requires that an advisor executes tools instead of the model, and that unknown names of tools are refused. */
     static void run(CheckTools.Models models) {
         CheckTools.Clock clock = new CheckTools.Clock();
         String answer = ChatClient.builder(models.writing())

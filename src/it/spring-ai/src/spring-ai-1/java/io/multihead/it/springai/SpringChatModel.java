@@ -9,7 +9,7 @@ import org.springframework.ai.model.tool.ToolCallingManager;
 import org.springframework.ai.model.tool.ToolExecutionResult;
 import reactor.core.publisher.Flux;
 
-/** A model of chats for Spring AI 1: it executes tools itself, unless {@code internalToolExecutionEnabled} is false. */
+/** A chat model for Spring AI 1, which executes tools itself unless {@code internalToolExecutionEnabled} is false. */
 interface SpringChatModel extends ChatModel {
     /** Returns the options for prompts without options. */
     ChatOptions getOptions();
@@ -28,7 +28,7 @@ interface SpringChatModel extends ChatModel {
         return result.returnDirect() ? direct(response, result) : call(next(prompt, result));
     }
 
-    /** Executes the calls of a stream, and streams the next answer behind it. */
+    /** Executes the calls of a stream, and streams the next answer after it. */
     default Flux<ChatResponse> executed(Prompt prompt, Flux<ChatResponse> parts) {
         return parts.concatMap(part -> {
             if (!isExecuted(prompt, part)) {

@@ -13,7 +13,7 @@ import org.springframework.ai.tool.ToolCallback;
 final class CheckVersion {
     private CheckVersion() {}
 
-    /** Returns options whose tools the model shows and does not execute. */
+    /** Returns options with tools that the model shows and does not execute. */
     static ChatOptions shown(ToolCallback... tools) {
         return ToolCallingChatOptions.builder().toolCallbacks(tools).build();
     }

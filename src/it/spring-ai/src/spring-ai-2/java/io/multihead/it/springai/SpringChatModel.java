@@ -5,7 +5,7 @@ import org.springframework.ai.chat.model.ChatResponse;
 import org.springframework.ai.chat.prompt.Prompt;
 import reactor.core.publisher.Flux;
 
-/** A model of chats for Spring AI 2: a {@code ChatClient} executes tools, or the program. */
+/** A chat model for Spring AI 2, in which a {@code ChatClient} or the program executes tools. */
 interface SpringChatModel extends ChatModel {
     /** Returns a response unchanged. */
     default ChatResponse executed(Prompt prompt, ChatResponse response) {

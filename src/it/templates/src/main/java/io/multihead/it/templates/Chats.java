@@ -10,7 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Chats that templates are tried with: as {@link ChatPrompt}, and as the variables that transformers gives. */
+/** Chats for tests of templates, as {@link ChatPrompt} and as the variables of transformers. */
 final class Chats {
     private static final ToolCall CALL = new ToolCall(
             "call00001",
@@ -89,7 +89,7 @@ final class Chats {
     /** The forms in which templates may require calls and content. */
     static final List<String> FORMS = List.of("object", "json", "none", "parts");
 
-    /** Returns the variables of a chat, by a form. */
+    /** Returns the variables of a chat in a form. */
     static Map<String, Object> variables(ChatPrompt chat, String form) {
         Map<String, Object> all = new LinkedHashMap<>();
         all.put("documents", null);

@@ -21,18 +21,19 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
- * Compares renderings of published chat templates with other programs' renderings. Each must equal one of their renderings for a form of
- * the same chat: Jinja's if it is installed, which transformers uses, or else npm's. A chat for which the template raises an exception is
- * refused with its words; otherwise only chats are refused for which the other program fails, or omits text.
+ * Compares renderings of published chat templates with renderings of another program, which is Jinja if it is
+ * installed, as in transformers, and otherwise a package of npm. Each rendering must equal a rendering of the other
+ * program for a form of the same chat. A chat for which the template raises an exception is refused with the
+ * exception's message. Other chats are refused only if the other program fails or omits text.
  */
 final class CompareTemplates {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final LocalDateTime TIME = LocalDateTime.of(2026, 3, 5, 14, 7, 9);
-    /** Templates that must write at least one chat as Jinja does. */
+    /** The minimum number of templates that write at least one chat like Jinja. */
     private static final int LEAST = 96;
-    /** As npm's renderer does, which fails at one of them. */
+    /** The minimum number for npm's renderer, which fails for one template. */
     private static final int LEAST_OF_NPM = 95;
-    /** The formats of their calls, and none. */
+    /** The minimum number of formats of calls, including no format. */
     private static final int LEAST_FORMATS = 8;
 
     private final Path folder;
@@ -43,7 +44,7 @@ final class CompareTemplates {
     private int refused;
     private int leftOut;
     private int unknown;
-    /** Whether the other program does all that Jinja does. */
+    /** Whether the other program has all features of Jinja. */
     private boolean strict;
 
     private CompareTemplates(Path folder) {
@@ -125,7 +126,7 @@ final class CompareTemplates {
         return formats;
     }
 
-    /** A text, or the reason why there is none. */
+    /** A text, or the reason why it is missing. */
     private record Result(String text, String error) {}
 
     private static Result rendered(ChatTemplate template, ChatPrompt prompt) {
@@ -155,13 +156,13 @@ final class CompareTemplates {
         } else if (result.error.endsWith("; expected none, as this template leaves them out")) {
             leftOut++;
         } else if (!strict && fails) {
-            unknown++; // filters that npm's renderer has not, or not for such values
+            unknown++; // npm's renderer lacks a filter, or lacks it for such values
         } else {
             wrong.add(template + ", " + chat + ": " + result + "; expected " + expected.get(chat + "/object"));
         }
     }
 
-    /** No character of a message may count as the template's, at any place. */
+    /** Requires that no character of a message is treated as a character of the template. */
     private void compareMarks(String name, ChatTemplate template, ChatPrompt prompt) {
         String sign = "\u2603<|im_end|>";
         List<ChatMessage> messages = new ArrayList<>();

@@ -12,9 +12,9 @@ import java.util.Random;
 import java.util.stream.Collectors;
 
 /**
- * Ids of SentencePiece's own Unigram models compared with SentencePiece, built for WebAssembly in a package of npm: for every code point in
- * several contexts, random strings, and a corpus. Arguments: a folder with the two packages, a folder whose texts are the corpus, and
- * the script that node runs.
+ * Compares ids of SentencePiece's Unigram models with SentencePiece, in a WebAssembly build in a package of npm, for
+ * every code point in several contexts, random strings, and a corpus. The arguments are a folder with the two packages,
+ * a folder with the texts of the corpus, and the script for node.
  */
 public final class CompareSentencePiece {
     private static final int RANDOM = 100_000;
@@ -72,7 +72,7 @@ public final class CompareSentencePiece {
                         + "\ufb01" + each + "\u0301 (" + each + ")-" + each);
             }
         }
-        // texts are divided by U+0000
+        // U+0000 separates texts
         CompareTokenizers.corpus(corpus)
                 .forEach(text -> texts.addAll(List.of(text.replace("\0", "").split("\n"))));
         Random random = new Random(1);

@@ -18,8 +18,9 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * Ids of real {@code tokenizer.json} files compared with HuggingFace's crate: for every code point, random strings, and a corpus.
- * Arguments: a folder with a folder per model, and a folder whose Markdown and Java files are the corpus.
+ * Compares ids of published {@code tokenizer.json} files with HuggingFace's crate, for every code point, random
+ * strings, and a corpus. The arguments are a folder with a folder per model, and a folder with the Markdown and Java
+ * files of the corpus.
  */
 public final class CompareTokenizers {
     private static final int RANDOM = 100_000;
@@ -33,7 +34,9 @@ public final class CompareTokenizers {
                             + "~<|im_start|>~<|im_end|>~<|endoftext|>~<|begin_of_text|>~<|eot_id|>~<think>~</think>~<start_of_turn>~<bos>~<eos>~<unk>~<table>~<unused7>~[multimodal]~<|im_~_end|>~<0x41>")
                     .split("~"));
 
-    /** Where the JDK's Unicode (16 in JDK 25) composes or orders marks in another way than the crate's. */
+    /**
+     * Characters for which the JDK's Unicode (16 in JDK 25) composes or orders marks in another way than the crate's.
+     */
     private static final Map<String, String> OTHERS =
             Map.of("llama3", "", "qwen3", "1df6 113c2 1611e 16d67 1e4ec-1e4ed", "gemma3", "");
 
@@ -67,11 +70,13 @@ public final class CompareTokenizers {
                 System.out.println(name + ": " + RANDOM + " random strings");
             }
         }
-        System.exit(0); // the crate's threads wait for more
+        System.exit(0); // the threads of the crate do not end
     }
 
     private record Comparison(String name, HuggingFaceTokenizer crate, Tokenizer tokenizer) {
-        /** Returns the number of tokens of a text, which are the crate's and come back as the text. */
+        /**
+         * Returns the number of tokens of a text. Requires that they equal the crate's tokens and decode to the text.
+         */
         int check(String text) {
             long[] expected = crate.encode(text, false, false).getIds();
             int[] actual = tokenizer.encode(PromptText.template(text));
@@ -79,7 +84,7 @@ public final class CompareTokenizers {
                 throw new AssertionError(name + ": " + escaped(text) + ": the crate has " + Arrays.toString(expected)
                         + ", and this library " + Arrays.toString(actual));
             }
-            // the crate puts a second token before a text that begins with one
+            // the crate adds a second token before a text that begins with this token
             boolean begun =
                     actual.length > 0 && actual[0] == tokenizer.specialIds().begin();
             if (!begun && !isEqual(crate.encode(text, true, false).getIds(), tokenizer.withSpecialTokens(actual))) {

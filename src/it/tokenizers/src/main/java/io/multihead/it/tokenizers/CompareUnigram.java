@@ -15,9 +15,10 @@ import java.util.Locale;
 import java.util.Random;
 
 /**
- * Ids of Unigram models in the shapes of XLM-R's files compared with HuggingFace's crate: for every code point in several contexts, random
- * strings, and a corpus with the names of languages and countries in 40 languages.
- * Arguments: a folder with Gemma's tokenizer and a package of SentencePiece models, and a folder whose texts are the corpus.
+ * Compares ids of Unigram models in the forms of XLM-R's files with HuggingFace's crate, for every code point in
+ * several contexts, random strings, and a corpus with the names of languages and countries in 40 languages. The
+ * arguments are a folder with Gemma's tokenizer and a package of SentencePiece models, and a folder with the texts of
+ * the corpus.
  */
 public final class CompareUnigram {
     private static final int RANDOM = 100_000;
@@ -60,7 +61,7 @@ public final class CompareUnigram {
                 }
             }
         }
-        System.exit(0); // the crate's threads wait for more
+        System.exit(0); // the threads of the crate do not end
     }
 
     private record Comparison(String name, HuggingFaceTokenizer crate, Tokenizer tokenizer, EncoderTokenizer encoder) {
@@ -76,7 +77,7 @@ public final class CompareUnigram {
             return actual.length;
         }
 
-        /** Returns the tokens around the first that differ. */
+        /** Returns the tokens around the first difference. */
         private String difference(String text, long[] expected, int[] actual) {
             int[] theirs = Arrays.stream(expected).mapToInt(Math::toIntExact).toArray();
             int at = Math.max(0, Arrays.mismatch(theirs, actual) - 3);
@@ -107,7 +108,10 @@ public final class CompareUnigram {
                     crate.encode(text, false, false).getIds(), tokenizer.encode(PromptText.template(text)));
         }
 
-        /** After a letter with a mark, after one that has its own entry in the map, before and between marks, and in a word. */
+        /**
+         * Returns code points in contexts: after a letter with a mark, after a letter with an entry in the map, before
+         * and between marks, and in a word.
+         */
         private static String contexts(int from, int end) {
             StringBuilder text = new StringBuilder();
             for (int c = from; c < end; c++) {
@@ -134,7 +138,7 @@ public final class CompareUnigram {
         return text.toString();
     }
 
-    /** Names of languages and countries, as the JDK has them in languages of many scripts. */
+    /** Returns the JDK's names of languages and countries in languages of many scripts. */
     private static List<String> names() {
         List<String> texts = new ArrayList<>();
         String languages =

@@ -16,16 +16,16 @@ import java.util.Set;
 import java.util.TreeMap;
 
 /**
- * Writes files of Unigram models in the shapes that XLM-R's have had: Gemma's 262,144 pieces with scores that fall with their ids, and
- * SentencePiece's own map of characters (nmt_nfkc), with which ALBERT's model comes.
+ * Writes files of Unigram models in the forms of XLM-R's files: Gemma's 262,144 pieces with scores that decrease with
+ * their ids, and SentencePiece's map of characters (nmt_nfkc) from ALBERT's model.
  */
 final class UnigramFiles {
-    /** The shape whose normalizer is BERT's, for which code points are classified by Unicode's tables of the crate or of the JDK. */
+    /** The form with BERT's normalizer. The crate and the JDK classify its code points with their Unicode tables. */
     static final String BERT = "model2vec-bert";
 
     /**
-     * The parts of a {@code tokenizer.json} other than its pieces: XLM-R's, the parts of conversions by transformers, of model2vec's files,
-     * and others that crates read.
+     * The parts of a {@code tokenizer.json} other than its pieces: the parts of XLM-R's file, of conversions by
+     * transformers, of model2vec's files, and other parts that the crate reads.
      */
     private static final Map<String, String> SHAPES = new TreeMap<>(Map.of(
             "words",
@@ -56,7 +56,10 @@ final class UnigramFiles {
 
     private UnigramFiles() {}
 
-    /** Returns the steps that model2vec adds after a normalizer: spaces around punctuation, and only single spaces within the text. */
+    /**
+     * Returns a normalizer and the steps that model2vec adds after it: spaces around punctuation, and single spaces
+     * only.
+     */
     private static String model2Vec(String first) {
         StringBuilder parts = new StringBuilder(first);
         for (char c : "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~".toCharArray()) {
@@ -70,7 +73,7 @@ final class UnigramFiles {
                 + " \"replacement\": \"\u2581\", \"prepend_scheme\": \"always\", \"split\": false},";
     }
 
-    /** Writes a folder for each shape, and returns them. */
+    /** Writes a folder for each form, and returns the folders. */
     static List<Path> write(Path models) throws IOException {
         Tokenizer gemma = Tokenizers.load(models.resolve("gemma3"));
         byte[] albert = base64(models.resolve("sentencepiece/index.cjs"), "clean_30k_b64");
@@ -86,14 +89,14 @@ final class UnigramFiles {
         return folders;
     }
 
-    /** Returns the model that a package of npm has as a constant. */
+    /** Returns the model that is a constant in a package of npm. */
     static byte[] base64(Path script, String name) throws IOException {
         String text = Files.readString(script);
         int from = text.indexOf('"', text.indexOf(name + " = ")) + 1;
         return Base64.getDecoder().decode(text.substring(from, text.indexOf('"', from)));
     }
 
-    /** Returns the map of characters of a model: field 2 of field 3 of the protocol buffer. */
+    /** Returns the map of characters of a model, which is field 2 of field 3 of the protocol buffer. */
     private static byte[] map(byte[] model) {
         return field(field(model, 3), 2);
     }
@@ -129,7 +132,10 @@ final class UnigramFiles {
         }
     }
 
-    /** Returns XLM-R's first tokens, and Gemma's pieces: all of them, or every tenth, so that much is unknown. */
+    /**
+     * Returns XLM-R's first tokens, and all of Gemma's pieces or every tenth piece, so that many characters are
+     * unknown.
+     */
     private static List<String> pieces(Tokenizer gemma, boolean few) {
         Set<String> pieces = new LinkedHashSet<>(List.of("<s>", "<pad>", "</s>", "<unk>"));
         for (int b = 0; few && b < 256; b++) {
@@ -169,7 +175,7 @@ final class UnigramFiles {
                 "decoder": {"type": "Metaspace", "replacement": "\u2581", "add_prefix_space": true},
                 "model": {"type": "Unigram", "unk_id": 3, "byte_fallback": """).append(few).append(", \"vocab\": [");
         for (int id = 0; id < pieces.size(); id++) {
-            // not exactly representable, and a few equal scores
+            // scores that are not exactly representable, and a few equal scores
             double score = id < 4 ? 0 : -Math.log(id / 4 * 4 + 20) - 3;
             json.append(id == 0 ? "" : ", ")
                     .append("[")
