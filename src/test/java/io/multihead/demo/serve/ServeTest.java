@@ -264,7 +264,7 @@ class ServeTest {
                 .at("/error/message")
                 .asText();
         assertEquals(
-                "the request is no JSON: Unexpected end-of-input: expected close marker for Array (start marker at line: 2, column: 2)",
+                "the request is not JSON: Unexpected end-of-input: expected close marker for Array (start marker at line: 2, column: 2)",
                 message);
     }
 
