@@ -239,7 +239,7 @@ class EncoderFolderTest extends TinyModelFolder {
         Files.writeString(pooling, "{\"word_embedding_dimension\": 21}");
         assertArrayEquals(expected, embed("abc de"));
         Files.writeString(pooling, "{\"word_embedding_dimension\": 21, \"pooling_mode_cls_token\": true}");
-        assertFails("config.pooling_mode_mean_tokens: null; expected true or false beside [cls_token]");
+        assertFails("config.pooling_mode_mean_tokens: null; expected true or false with [cls_token]");
     }
 
     @Test
