@@ -57,8 +57,9 @@ class EnglishTest {
             + "|nothing (?:has|had) been \\w+ then|whoever\\b|thereof\\b|(?<!at )least (?:CPU |processor )?times?\\b"
             + "|shrunk from|found (?:by fuzzing|in review)|needs? nothing but|(?:gave|gives?|given|giving) up\\b"
             + "|behind (?:each other|one another)|in whose place|whatever (?:an? )?bytes?\\b|as much of itself"
-            + "|the same in double|of the size of (?:1|one)\\b)"
-            + "|(?:^|[.;] )so (?:do|does|is|are|has|have) (?!not)");
+            + "|the same in double|of the size of (?:1|one)\\b|takes? turns|to the bit\\b|of like sign|by far\\b|for ever\\b"
+            + "|again and again|now and then|(?<!there )(?:is|are) no part\\b|brings? along)"
+            + "|^(?-i:Of) (?=[a-z])|(?:^|[.;] )so (?:do|does|is|are|has|have) (?!not)");
 
     /** The rest of a line and annotations between a comment and a public declaration. */
     private static final Pattern PUBLIC = Pattern.compile("\\s*(?:@[^\n]*\n\\s*)*(?:public|protected) ");
@@ -197,6 +198,7 @@ class EnglishTest {
         Path file = Path.of("X");
         find(file, "A row is no multiple. A sum of its own terms is not so large", IDIOM, found);
         find(file, "Rows are in chains of their own. So is C, which must do so", IDIOM, found);
+        find(file, "Of a user. Of a row, each part is read", IDIOM, found);
         comments("/* A sum has the bits of\n * another one */\n// such a row is\n// no such row\nint x; // beside\n")
                 .forEach(comment -> find(file, comment, IDIOM, found));
         find(file, "If there is no such file, a byte has the bits of elements in all layers", IDIOM, found);
@@ -205,6 +207,7 @@ class EnglishTest {
                         "X: A row is no multiple. A sum of",
                         "X: are in chains of their own. So is C,",
                         "X: chains of their own. So is C, which must",
+                        "X: Of a user. Of",
                         "X: A sum has the bits of another one",
                         "X: such a row is no such row"),
                 found);
