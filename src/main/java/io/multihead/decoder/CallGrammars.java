@@ -75,7 +75,21 @@ final class CallGrammars {
         } else {
             rules.begin(key.thoughtEnd(), !tools.isEmpty(), key.schema());
         }
-        return Checks.in(
-                "tools", () -> Grammar.ofGbnf(rules.text(), rules.schemas(), rules.tokens(), rules.stringMarks()));
+        try {
+            return Grammar.ofGbnf(rules.text(), rules.schemas(), rules.tokens(), rules.stringMarks());
+        } catch (IllegalArgumentException wrong) {
+            requireSchemas(key);
+            throw new IllegalArgumentException("tools: " + wrong.getMessage(), wrong);
+        }
+    }
+
+    /** Fails if a schema has no grammar by itself: this error names the tool, and not a rule of the grammar. */
+    private static void requireSchemas(Key key) {
+        for (ToolDefinition tool : key.tools()) {
+            Checks.in("tools." + tool.name() + ".parameters", () -> Grammar.ofJsonSchema(tool.parameters()));
+        }
+        if (!key.schema().isEmpty()) {
+            Checks.in("schema", () -> Grammar.ofJsonSchema(key.schema()));
+        }
     }
 }

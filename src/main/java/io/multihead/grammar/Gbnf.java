@@ -112,7 +112,7 @@ final class Gbnf {
 
     private void schema(String name, String schema, @Nullable String mark) {
         Notation notation = mark == null ? new JsonStrings(machine) : new MarkedStrings(machine, mark);
-        int start = Checks.in(name, () -> SchemaCompiler.compile(notation, SchemaNode.root(schema)));
+        int start = Checks.in(name, () -> SchemaCompiler.compile(notation, name + ": ", SchemaNode.root(schema)));
         rules.put(name, start);
         defined.add(name);
     }

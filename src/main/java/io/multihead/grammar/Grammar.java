@@ -44,7 +44,7 @@ public final class Grammar implements TokenConstraint {
     public static Grammar ofJsonSchema(String schema) {
         SchemaNode root = SchemaNode.root(Checks.notNull(schema, "schema"));
         Machine machine = new Machine(MOST_MOVES);
-        return new Grammar(machine, SchemaCompiler.compile(new JsonStrings(machine), root));
+        return new Grammar(machine, SchemaCompiler.compile(new JsonStrings(machine), "", root));
     }
 
     /**

@@ -52,6 +52,9 @@ final class Machine {
     /** The number of plain characters that a state accepts, whatever they are. */
     private int[] plain = new int[64];
 
+    /** The first states of the rules of whole schemas. */
+    private final List<Integer> roots = new ArrayList<>();
+
     /** Creates a machine without states that may have this number of states and moves. */
     Machine(int mostMoves) {
         this.mostMoves = mostMoves;
@@ -105,6 +108,15 @@ final class Machine {
     /** Records a state as the first one of a schema's rule, for the error if no value conforms to the schema. */
     void setSchema(int state, String path) {
         schemas.put(state, path);
+    }
+
+    /** Requires that a value conforms to the schema whose rule begins at a state. */
+    void addRoot(int state) {
+        roots.add(state);
+    }
+
+    List<Integer> roots() {
+        return roots;
     }
 
     /** Returns the JSON pointers of schemas by the first states of their rules; empty after {@link #trim}. */
@@ -228,6 +240,7 @@ final class Machine {
     /** Releases memory that was reserved for more states. */
     void trim() {
         schemas.clear();
+        roots.clear();
         first = Arrays.copyOf(first, states);
         end = Arrays.copyOf(end, states);
         plain = Arrays.copyOf(plain, states);

@@ -3,12 +3,18 @@ package io.multihead.grammar;
 import io.multihead.internal.base.Checks;
 import java.util.ArrayDeque;
 import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
 
 /**
  * The conditions under which a machine runs: every move leads to an end of the text, and no rule begins with itself. Therefore a text that
  * has begun can always be ended, and sequences of moves that read nothing are finite.
  */
 final class MachineChecks {
+    /** The largest number of parts of a schema that are tried as the part without values. */
+    private static final int MOST_PARTS = 64;
+
     private final Machine machine;
     /** The state that a move leaves. */
     private final int[] source;
@@ -42,9 +48,14 @@ final class MachineChecks {
     /** Removes dead moves, or fails if no move is left or a rule begins with itself. */
     static void run(Machine machine, int start) {
         MachineChecks checks = new MachineChecks(machine);
-        boolean[] alive = checks.reached(false);
+        boolean[] alive = checks.reached(false, Set.of());
+        for (int root : machine.roots()) {
+            if (!alive[root]) {
+                throw checks.nothingConforms(root, alive);
+            }
+        }
         if (!alive[start]) {
-            throw checks.nothingAllowed(alive);
+            throw Checks.fail("grammar", "no text can end", "expected a grammar that allows at least one text");
         }
         for (int move = 0; move < machine.moves(); move++) {
             boolean called = machine.label(move) != Machine.CALL || alive[machine.callee(move)];
@@ -52,24 +63,31 @@ final class MachineChecks {
                 machine.kill(move);
             }
         }
-        checks.requireNoLeftRecursion(checks.reached(true));
+        checks.requireNoLeftRecursion(checks.reached(true, Set.of()));
         machine.trim();
     }
 
-    /** Returns the error of a grammar without texts. It names a schema without values whose parts have values, if there is one. */
-    private IllegalArgumentException nothingAllowed(boolean[] alive) {
-        for (var schema : machine.schemas().entrySet()) {
-            if (!alive[schema.getKey()] && !callsDeadSchema(schema.getKey(), alive)) {
-                return Checks.fail(
-                        schema.getValue(),
-                        "no value conforms to this schema",
-                        "expected a schema to which at least one value conforms");
+    /**
+     * Returns the error of a schema without values. It names a part without values: one whose own parts have values, and without which the
+     * schema would have values, too.
+     */
+    private IllegalArgumentException nothingConforms(int root, boolean[] alive) {
+        Map<Integer, String> schemas = machine.schemas();
+        Set<Integer> changed = new HashSet<>();
+        int part = root;
+        for (int schema : schemas.keySet()) {
+            if (!alive[schema] && changed.size() < MOST_PARTS && !callsDeadSchema(schema, alive)) {
+                changed.add(schema);
+                if (reached(false, changed)[root]) {
+                    part = schema;
+                    break;
+                }
             }
         }
-        String expected = machine.schemas().isEmpty()
-                ? "expected a grammar that allows at least one text"
-                : "expected schemas to which at least one value conforms, and which do not require themselves without end";
-        return Checks.fail("grammar", "no text can end", expected);
+        return Checks.fail(
+                String.valueOf(schemas.get(part)),
+                "no value conforms to this schema",
+                "expected a schema to which at least one value conforms");
     }
 
     /** Returns whether the rule of a schema calls, perhaps by a rule for a part of its text, another schema's rule of which no end is reached. */
@@ -100,12 +118,16 @@ final class MachineChecks {
         }
     }
 
-    /** Returns the states from which an end of their rule is reached; {@code emptily}: without reading a byte. */
-    private boolean[] reached(boolean emptily) {
+    /**
+     * Returns the states from which an end of their rule is reached; {@code emptily}: without reading a byte.
+     *
+     * @param ends further states at which a rule ends
+     */
+    private boolean[] reached(boolean emptily, Set<Integer> ends) {
         boolean[] reached = new boolean[machine.states()];
         ArrayDeque<Integer> waiting = new ArrayDeque<>();
         for (int state = 0; state < machine.states(); state++) {
-            if (machine.isEnd(state)) {
+            if (machine.isEnd(state) || ends.contains(state)) {
                 reached[state] = true;
                 waiting.add(state);
             }

@@ -21,23 +21,28 @@ final class SchemaCompiler {
 
     private final Machine machine;
     private final Notation notation;
+    /** The text before JSON pointers in an error, which tells the schemas of a grammar apart. */
+    private final String place;
+
     private final SchemaExpander expander;
     private final SchemaValues named;
     private final Map<Set<SchemaNode>, Integer> rules = new HashMap<>();
     private final Map<Dfa, Integer> strings = new IdentityHashMap<>();
     private final Deque<Set<SchemaNode>> waiting = new ArrayDeque<>();
 
-    private SchemaCompiler(Notation notation, SchemaNode root) {
+    private SchemaCompiler(Notation notation, String place, SchemaNode root) {
         this.notation = notation;
+        this.place = place;
         machine = notation.machine;
         expander = new SchemaExpander(root);
         named = new SchemaValues(expander);
     }
 
     /** Adds the texts of a schema to the machine of a notation; returns their first state. */
-    static int compile(Notation notation, SchemaNode root) {
-        SchemaCompiler compiler = new SchemaCompiler(notation, root);
+    static int compile(Notation notation, String place, SchemaNode root) {
+        SchemaCompiler compiler = new SchemaCompiler(notation, place, root);
         int start = compiler.rule(new TreeSet<>(Set.of(root)));
+        notation.machine.addRoot(start);
         while (!compiler.waiting.isEmpty()) {
             compiler.build(compiler.waiting.remove());
         }
@@ -53,7 +58,8 @@ final class SchemaCompiler {
                 throw Checks.fail("schema", "more than " + MOST_RULES + " combinations of schemas", "expected fewer");
             }
             known = machine.state();
-            machine.setSchema(known, all.isEmpty() ? "#" : all.iterator().next().path());
+            machine.setSchema(
+                    known, place + (all.isEmpty() ? "#" : all.iterator().next().path()));
             rules.put(all, known);
             waiting.add(all);
         }

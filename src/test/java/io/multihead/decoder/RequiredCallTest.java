@@ -268,6 +268,30 @@ class RequiredCallTest {
         }
     }
 
+    @Test
+    void theErrorOfASchemaNamesTheToolAndThePointer() throws Exception {
+        ToolDefinition good = new ToolDefinition("good", "", "{\"type\": \"object\", \"properties\": {}}");
+        String none =
+                "{\"type\": \"object\", \"properties\": {\"a\": {\"minLength\": 3, \"maxLength\": 1, \"type\": \"string\"}},"
+                        + " \"required\": [\"a\"]}";
+        ToolDefinition bad = new ToolDefinition("odd", "", none);
+        try (Compute cpu = Compute.serial();
+                LanguageModel model = model(cpu, ToolCallFormat.HERMES, List.of());
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT);
+                Session session = open(sessions, 1)) {
+            AnswerFormat answers = session.answerFormat(List.of(good, bad));
+            String message = assertThrows(
+                            IllegalArgumentException.class, () -> answers.requiring(GenerationOptions.DEFAULT))
+                    .getMessage();
+            assertTrue(message.startsWith("tools.odd.parameters: #/properties/a: no value conforms"), message);
+            AnswerFormat valid = session.answerFormat(List.of(good));
+            String ofAnswer = assertThrows(
+                            IllegalArgumentException.class, () -> valid.json(GenerationOptions.DEFAULT, none))
+                    .getMessage();
+            assertTrue(ofAnswer.startsWith("schema: #/properties/a: no value conforms"), ofAnswer);
+        }
+    }
+
     /** Strings may contain the marks of a format, except the marks that end them. */
     @ParameterizedTest
     @EnumSource

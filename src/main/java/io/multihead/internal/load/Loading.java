@@ -58,7 +58,10 @@ public record Loading(
     /** Fails if there are adapters, which a model of this kind cannot have. */
     public void requireNoAdapter(Path model, String kind) {
         if (adapter != null) {
-            throw Checks.fail("adapter", "one for " + model + ", " + kind, "expected a folder with a transformer");
+            throw Checks.fail(
+                    "adapter",
+                    "one for " + model + ", " + kind,
+                    "expected none; adapters are added to folders with a transformer");
         }
     }
 
