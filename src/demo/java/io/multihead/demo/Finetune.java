@@ -62,7 +62,7 @@ public final class Finetune implements Callable<Integer> {
             defaultValue = "EMBEDDING")
     private Kind kind;
 
-    @Option(names = "--steps", description = "total number of steps (default: ${DEFAULT-VALUE})", defaultValue = "60")
+    @Option(names = "--steps", description = "total number of steps (default: ${DEFAULT-VALUE})", defaultValue = "40")
     private int steps;
 
     @Option(names = "--batch", description = "pairs per step (default: ${DEFAULT-VALUE})", defaultValue = "24")
@@ -72,10 +72,10 @@ public final class Finetune implements Callable<Integer> {
             names = "--layers",
             description =
                     "number of last layers to train; others are frozen (default: ${DEFAULT-VALUE}). A reranker trains all",
-            defaultValue = "2")
+            defaultValue = "6")
     private int layers;
 
-    @Option(names = "--rate", description = "highest learning rate (default: ${DEFAULT-VALUE})", defaultValue = "5e-5")
+    @Option(names = "--rate", description = "highest learning rate (default: ${DEFAULT-VALUE})", defaultValue = "1e-4")
     private double rate;
 
     @Option(names = "--dropout", description = "0 to 1 (default: ${DEFAULT-VALUE})", defaultValue = "0")
