@@ -48,7 +48,7 @@ public record AttentionCost(long embedDim, long heads) {
     /**
      * {@return the operations of one component}
      *
-     * @param component which
+     * @param component the component
      * @param length tokens, L, at least 0
      */
     public double operations(Component component, long length) {
@@ -69,7 +69,7 @@ public record AttentionCost(long embedDim, long heads) {
      * computes scores and weights a second time (5 multiplications of {@code 2 L^2 d} in total, counted with {@link Component#SCORES} and
      * {@link Component#VALUES}: 3 and 2) and computes the gradient of the softmax}
      *
-     * @param component which
+     * @param component the component
      * @param length tokens, L, at least 0
      */
     public double backwardOperations(Component component, long length) {

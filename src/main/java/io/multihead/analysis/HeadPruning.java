@@ -138,8 +138,8 @@ public final class HeadPruning {
     }
 
     /**
-     * Removes the least important head and computes importance again, until the given number of heads is left, whatever the loss of accuracy.
-     * Every layer keeps one head.
+     * Removes the least important head and computes importance again, until the given number of heads is left. The loss of accuracy has no
+     * limit. Every layer keeps one head.
      *
      * @param layers the number of layers
      * @param heads the number of heads of each layer

@@ -153,11 +153,11 @@ public final class Attention {
     /**
      * Computes the gradients of a call of forward where the loss depends on log-sum-exp or weights, too.
      *
-     * <p>Takes every option of forward except a modifier of scores. A score that the mask hides has gradient 0, whatever its key and value contain. A
-     * query that sees no key has gradient 0, too. Tiles that a window or a block-sparse mask hides as a whole are skipped. Results have the same bits
-     * for any number of threads. A warm call without a bias gradient allocates little, and the amount does not grow with the shapes. Each thread's
-     * scratch holds the queries, output gradients and query gradients of a head group, about {@code 16 headDim + 8 valueDim} bytes per query row,
-     * with headDim and valueDim rounded up to 32.
+     * <p>Takes every option of forward except a modifier of scores. A score that the mask hides has gradient 0, even if its key or value
+     * contains NaN or infinity. A query that sees no key has gradient 0, too. Tiles that a window or a block-sparse mask hides as a whole
+     * are skipped. Results have the same bits for any number of threads. A warm call without a bias gradient allocates little, and the
+     * amount does not grow with the shapes. Each thread's scratch holds the queries, output gradients and query gradients of a head group,
+     * about {@code 16 headDim + 8 valueDim} bytes per query row, with headDim and valueDim rounded up to 32.
      *
      * @param cpu threads and scratch
      * @param pass the tensors that forward read and wrote; with the weights if their gradient is given

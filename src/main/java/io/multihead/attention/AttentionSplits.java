@@ -75,7 +75,7 @@ public final class AttentionSplits {
      *
      * <p>Takes every option of {@link Attention#forward}. All shards need the same options. Positions and indices of keys are relative to the whole
      * sequence ({@link KeyValueView#shard}). Tensors of a mask end with the shard's last key: they are slices, from key 0 to {@link
-     * KeyValueView#maxKeys}, of the tensors of the one call. Key lengths are at most the shard's.
+     * KeyValueView#maxKeys}, of the tensors of a single call over the whole sequence. Key lengths are at most the shard's.
      *
      * @param cpu threads and scratch
      * @param query {@code [sequences, queryHeads, queries, headDim]}: the same queries for every shard

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * and {@code m = max s}.
  *
  * <p>Scores have one to four axes, aligned from the right with {@code (batch, heads, queries, keys)}, any strides and element types;
- * arithmetic is f32. Masked scores do not exist, whatever they contain, even NaN. A row without unmasked scores becomes 0, and its
+ * arithmetic is f32. Masked scores are ignored, even if they are NaN. A row without unmasked scores becomes 0, and its
  * logarithm and log-sum-exp become minus infinity. The default scale is 1.
  *
  * <p>Thread-safe; same bits for any number of threads; a warm call allocates nothing.
@@ -63,8 +63,8 @@ public final class Softmax {
 
     /**
      * Computes the gradient of the scores, {@code ds_j = scale p_j (dp_j - sum_k p_k dp_k)}, from the softmax p that {@link #forward}
-     * wrote. An element whose softmax is 0, for example of a masked score, has gradient 0 and is not added to any sum, whatever its
-     * {@code dp} is. The gradient of a bias is this gradient divided by the scale, summed over the axes along which it is broadcast.
+     * wrote. An element whose softmax is 0, for example of a masked score, has gradient 0 and is not added to any sum, for every value of
+     * its {@code dp}. The gradient of a bias is this gradient divided by the scale, summed over the axes along which it is broadcast.
      *
      * @param cpu threads and scratch
      * @param output {@code [..., keys]}: the output of forward

@@ -184,7 +184,7 @@ public final class CacheContents {
         }
     }
 
-    /** Fails unless a tensor has this cache's heads and dim, and the tokens of the other, if there is one. */
+    /** Fails unless a tensor has this cache's heads and head dim, and as many tokens as {@code key} if {@code key} is not null. */
     private void requireShape(Tensor tensor, String argument, @Nullable Tensor key) {
         KeyValueCache.Config config = cache.config();
         int dim = key == null ? config.headDim() : config.valueDim();

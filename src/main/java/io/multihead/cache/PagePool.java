@@ -36,8 +36,8 @@ final class PagePool {
 
     /**
      * Pages of a run of a pool that grows. One step of eight sequences that grew alternately, 4096 tokens of 8 heads of 128, four queries
-     * per head: 17.7 ms without runs, 12.4 to 13.9 with 4 pages, 12.4 with 8, 11.1 to 12.4 with 16, and 11.8 to 13.3 if they grew one after
-     * the other (Zen 4, two JVMs each).
+     * per head: 17.7 ms without runs, 12.4 to 13.9 with 4 pages, 12.4 with 8, 11.1 to 12.4 with 16, and 11.8 to 13.3 if they grew
+     * sequentially (Zen 4, two JVMs each).
      */
     private static final int RUN = 8;
 

@@ -11,9 +11,9 @@ import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Recurrent states of many sequences and all layers: for each sequence a fixed number of f32 values, whatever its length, which a layer changes in
- * place with each token. States are on the Java heap. A state is allocated, as zeros, when a sequence gets its first token, and is reused for
- * other sequences later.
+ * Recurrent states of many sequences and all layers: for each sequence a fixed number of f32 values, independent of its length. A layer
+ * changes them in place with each token. States are on the Java heap. A state is allocated, as zeros, when a sequence gets its first token,
+ * and is reused for other sequences later.
  *
  * <p>The last tokens cannot be removed from a state. Therefore a sequence can be truncated only to the lengths of its {@linkplain #snapshot
  * snapshots}, to its present length, and to 0. Forks and snapshots share memory with their sequence until one of them changes, which copies {@link

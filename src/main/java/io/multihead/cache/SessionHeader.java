@@ -79,7 +79,7 @@ record SessionHeader(List<Entry> sequences) {
         return metadata;
     }
 
-    /** Returns whether a file must have checksums: a file of this version, and every file that has some, whatever its version. */
+    /** Returns whether a file must have checksums: true for files of this version, and for files of any version that have checksums. */
     static boolean hasChecksums(Safetensors file) {
         return List.of(FORMAT, FORMAT_6).contains(String.valueOf(file.metadata().get(FORMAT_FIELD)))
                 || file.contains(SessionChecksums.NAME);

@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param pooling the function from states to a vector; null if the file declares that there is none
  * @param normalized whether vectors have length 1
- * @param mostTokens the largest number of tokens of a text according to the folder; 0 where it does not
+ * @param mostTokens the largest number of tokens of a text that the folder declares; 0 if it declares none
  * @param prompts by name
  * @param prompt the prompt that is put before each text unless a program sets another
  * @param ranks whether the head scores yes and no instead of tokens

@@ -47,7 +47,7 @@ final class GptOssFamily implements Family {
     @Override
     public DecoderConfig configure(Settings settings) {
         settings.requireOneOf("hidden_act", "silu", "swish");
-        // the reference's code uses these values, whatever the settings are
+        // the reference's code uses these values and ignores the settings
         settings.requireOneOf("swiglu_limit", CLAMP.limit(), (long) CLAMP.limit());
         Sizes sizes = Rules.sizes(settings, HEAD_DIM);
         Rope rope = settings.rope(Rules.request(sizes, Pairing.HALF_SPLIT).withTheta(THETA));

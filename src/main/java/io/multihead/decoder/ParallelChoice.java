@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Chooses the next tokens of several texts at the same time, with one task for each text. A choice depends only on the text, so it is the
- * same as if texts were processed one by one. Listeners are called afterwards, one after the other.
+ * same as if texts were processed one by one. Listeners are called afterwards, sequentially.
  */
 final class ParallelChoice extends Operation implements LoopBody {
     /** With fewer texts, waking threads costs more than it saves. */

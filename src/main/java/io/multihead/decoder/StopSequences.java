@@ -16,10 +16,10 @@ final class StopSequences {
     private int given;
 
     /**
-     * Begins with a text, or continues one.
+     * Begins a text, or continues a text of which a part has been returned.
      *
-     * @param before the end of the returned text, at least as long as {@link #longestBegin} if there is that much; complete stop sequences
-     *     in it have no effect
+     * @param before the end of the returned text, at least as long as {@link #longestBegin}, or the whole returned text if it is shorter;
+     *     complete stop sequences in it have no effect
      */
     StopSequences(List<String> stops, String before) {
         this.stops = stops;
@@ -28,7 +28,7 @@ final class StopSequences {
         drop(first(false));
     }
 
-    /** Returns the largest number of characters of these texts before their last character. */
+    /** Returns the length of the longest stop sequence without its last character; 0 if there are no stop sequences. */
     static int longestBegin(List<String> stops) {
         return stops.stream().mapToInt(stop -> stop.length() - 1).max().orElse(0);
     }

@@ -133,7 +133,7 @@ public final class Safetensors {
      * Writes tensors as {@link #write} does, and computes each when it is written. The file may be larger than memory.
      *
      * @param file the file to write
-     * @param tensors by name; their contents are made one after the other, in the order of the map, on the calling thread
+     * @param tensors by name; their contents are made sequentially, in the order of the map, on the calling thread
      * @param metadata free text by key
      * @throws IOException if writing fails; an existing file is then unchanged
      * @throws IllegalArgumentException if the path has no file name, a tensor is named {@code __metadata__} or does not have the

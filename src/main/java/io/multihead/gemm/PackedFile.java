@@ -121,7 +121,7 @@ final class PackedFile {
         }
     }
 
-    /** Fails unless the panels of the sizes follow the header, whatever numbers it contains. */
+    /** Fails unless the panels of the declared sizes follow the header. The header's numbers may be arbitrary. */
     private static void requireSizes(PanelFormat format, long inputs, long outputs, long size) {
         PackedMatrix.requireSizes(format, inputs, outputs);
         long expected = HEADER + PackedMatrix.bytes(format, inputs, outputs);

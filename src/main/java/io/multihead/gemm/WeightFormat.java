@@ -7,7 +7,7 @@ import io.multihead.tensor.DType;
 
 /**
  * The formats in which {@link PackedWeights} store elements. One row of a product reads every weight once, so its time is the time to read
- * their bytes, which are half as many in bf16.
+ * the bytes of the weights. Weights in bf16 have half as many bytes as in f32.
  */
 public enum WeightFormat {
     /** 4 bytes: every element unchanged, f64 rounded. */

@@ -32,7 +32,7 @@ final class Configuration {
     final @Nullable Frame[] frames;
     /** Whether the text may end here. */
     final boolean end;
-    /** The number of plain characters that are accepted, whatever they are. */
+    /** The number of arbitrary plain characters that are accepted. */
     final int plain;
 
     private final int hash;

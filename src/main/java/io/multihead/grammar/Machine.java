@@ -49,7 +49,7 @@ final class Machine {
     private final Map<Integer, String> schemas = new LinkedHashMap<>();
 
     private boolean[] end = new boolean[64];
-    /** The number of plain characters that a state accepts, whatever they are. */
+    /** The number of arbitrary plain characters that a state accepts. */
     private int[] plain = new int[64];
 
     /** The first states of the rules of whole schemas. */

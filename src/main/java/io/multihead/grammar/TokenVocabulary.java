@@ -113,7 +113,7 @@ public final class TokenVocabulary {
         return bytes.length;
     }
 
-    /** Returns the bytes that a token adds to a text; empty for a token that is not text. Not to be changed. */
+    /** Returns the bytes that a token adds to a text; empty for a token that is not text. The caller must not change them. */
     byte[] bytes(int id) {
         return bytes[id];
     }

@@ -6,7 +6,7 @@ import io.multihead.compute.Compute;
  * The threads of a model.
  *
  * @param cpu the threads
- * @param areOwn whether they end with the model, or belong to a Compute of the caller
+ * @param areOwn whether the model owns the threads and ends them; false if the caller owns the Compute
  */
 record ModelThreads(Compute cpu, boolean areOwn) implements AutoCloseable {
     /** Ends threads that belong to the model. */

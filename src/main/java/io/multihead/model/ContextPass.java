@@ -11,8 +11,8 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Multiplies the context of each head of attention by the sigmoids of its gates, and by a factor for each head, in place; 0 drops a head,
- * whatever its values are.
+ * Multiplies the context of each head of attention by the sigmoids of its gates, and by a factor for each head, in place; factor 0 drops a
+ * head, even if its values are NaN or infinite.
  */
 final class ContextPass extends RowLoop {
     private static final FloatsKey GATES = new FloatsKey();

@@ -16,7 +16,7 @@ import java.util.List;
  * and {@code o = S^T q}, where {@link LinearDecay} computes the decay a, and the rate b is a sigmoid. The results are normalized by the root mean
  * square, multiplied by {@code silu(z)} and projected.
  *
- * <p>Tokens are computed one after the other, and heads and columns of states in parallel, so the bits do not depend on the division of a
+ * <p>Tokens are computed sequentially, and heads and columns of states in parallel, so the bits do not depend on the division of a
  * sequence into calls. The states of a sequence are the last inputs of the convolution, and S of all heads. Immutable and thread-safe.
  */
 public final class GatedLinearAttention implements Part {

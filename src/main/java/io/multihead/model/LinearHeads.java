@@ -41,7 +41,7 @@ public record LinearHeads(int keyHeads, int valueHeads, int keyDim, int valueDim
         return tiled ? valueHead % keyHeads : valueHead / (valueHeads / keyHeads);
     }
 
-    /** Returns the state that a sequence keeps: the panels of each value head, one after the other. */
+    /** Returns the state that a sequence keeps: the panels of each value head, in the order of the heads. */
     RecurrentSizes state() {
         return new RecurrentSizes(StateRows.floats("valueHeads x keyDim", valueHeads, keyDim, valueDim));
     }

@@ -16,7 +16,7 @@ import java.util.List;
  * the rate r is the softplus of the head's number and its bias, and {@link LinearDecay} computes the decay a. The results are multiplied by
  * {@code silu(z)}, normalized and projected.
  *
- * <p>Tokens are computed one after the other, heads and columns of states side by side, so that the bits do not depend on the division of a
+ * <p>Tokens are computed sequentially, and heads and columns of states in parallel, so that the bits do not depend on the division of a
  * sequence into calls. The states of a sequence are the last inputs of the convolution, and S of all heads. Immutable and thread-safe.
  */
 public final class Mamba2 implements Part {

@@ -32,7 +32,7 @@ public record Mamba2Heads(int heads, int headDim, int groups, int stateDim) {
         return width() + 2 * groups * stateDim;
     }
 
-    /** Returns the states that a sequence keeps: the panels of each head, one after the other. */
+    /** Returns the states that a sequence keeps: the panels of each head, in the order of the heads. */
     RecurrentSizes state() {
         return new RecurrentSizes(StateRows.floats("heads x stateDim", heads, stateDim, headDim));
     }

@@ -68,7 +68,7 @@ abstract class RecurrentPass {
     abstract void inputs(float[] all, int at, Workspace scratch);
 
     /**
-     * Computes tokens of a sequence, one after the other.
+     * Computes tokens of a sequence in order.
      *
      * @param head the head of the state
      * @param tokens number of tokens

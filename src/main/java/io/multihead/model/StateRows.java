@@ -50,7 +50,7 @@ interface StateRows {
         return Math.ceilDiv(columns, PANEL);
     }
 
-    /** Returns the states that a sequence keeps: the panels of each head, one after the other. */
+    /** Returns the states that a sequence keeps: the panels of each head, in the order of the heads. */
     static int floats(String what, int heads, int depth, int columns) {
         return Checks.product(what, heads, panels(columns), depth, PANEL);
     }

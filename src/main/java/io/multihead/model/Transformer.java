@@ -77,7 +77,7 @@ public final class Transformer {
      * {@return a stack without final norm and head}
      *
      * @param embeddings of tokens
-     * @param blocks one after the other
+     * @param blocks in the order of computation
      * @throws IllegalArgumentException if sizes differ
      */
     public static Transformer of(EmbeddingTables embeddings, List<Block> blocks) {
@@ -121,7 +121,7 @@ public final class Transformer {
     /**
      * {@return this stack with other blocks, for example with other rotary positions}
      *
-     * @param newBlocks one after the other
+     * @param newBlocks in the order of computation
      * @throws IllegalArgumentException if sizes differ
      */
     public Transformer withBlocks(List<Block> newBlocks) {

@@ -26,8 +26,8 @@ import org.jspecify.annotations.Nullable;
  * output is not differentiable with respect to them. An output head that shares the table, {@code Linear.of(weight, null)}, must be in the
  * same {@link Sequence} under the same prefix.
  *
- * <p>Thread-safe while nobody changes the table, which the caller owns. Numbers pass through f32. Results have the same bits for any number
- * of threads.
+ * <p>Thread-safe while no thread changes the table, which the caller owns. Numbers pass through f32. Results have the same bits for any
+ * number of threads.
  */
 public final class Embedding implements Layer {
     private static final String WEIGHT = "weight";

@@ -131,7 +131,7 @@ public final class Gradients {
      * @param cpu threads and scratch
      * @param gradients by name, any floating-point type, changed
      * @param most the largest norm that is not scaled down, above 0
-     * @return the norm before
+     * @return the norm before the gradients are scaled
      * @throws IllegalArgumentException if the limit is not above 0 or a gradient cannot be written; nothing is written
      * @throws ArithmeticException if an element is not finite; nothing is written
      */

@@ -16,7 +16,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Layers one after the other, each under a prefix of its parameters' names. Stacks of hundreds of layers are possible, since nothing
+ * Layers that are applied in order, each under a prefix of its parameters' names. Stacks of hundreds of layers are possible, since nothing
  * recurses over the depth. Recording keeps every layer's output. Inference keeps two outputs at a time, of a part of the input if the
  * layers allow it ({@link Layer#independentAxes}): about 4 MiB each, for any batch.
  *
@@ -67,7 +67,7 @@ public final class Sequence implements Layer {
     }
 
     /**
-     * {@return layers one after the other, with prefixes}
+     * {@return a sequence of layers with prefixes}
      *
      * @param parts the layers in order
      * @throws IllegalArgumentException if there is none, or two tensors have the same name
@@ -77,7 +77,7 @@ public final class Sequence implements Layer {
     }
 
     /**
-     * Returns layers one after the other, numbered from 0.
+     * Returns a sequence of layers, numbered from 0.
      *
      * @param prefix of every name, such as {@code "layers."}
      * @param stack the layers in order

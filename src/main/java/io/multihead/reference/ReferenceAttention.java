@@ -223,7 +223,7 @@ public final class ReferenceAttention {
         double largest = 0;
         for (int j = 0; j < keys; j++) {
             score[j] = score(b, h, i, j, kappa);
-            max = Math.max(max, score[j]); // NaN wins, as it should
+            max = Math.max(max, score[j]); // NaN if any score is NaN
             if (score[j] != Double.NEGATIVE_INFINITY) {
                 largest = Math.max(largest, Math.abs(score[j]));
             }

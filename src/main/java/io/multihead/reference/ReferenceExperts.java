@@ -179,7 +179,7 @@ public record ReferenceExperts(
      * not change a choice.
      *
      * @param x rows
-     * @return infinite if all experts are chosen
+     * @return the margin; infinite if all experts are chosen
      */
     public double margin(double... x) {
         int dim = router.inputs();

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * a cache. Arrays are row-major.
  *
  * @param embedding of tokens
- * @param blocks one after the other
+ * @param blocks in the order of computation
  * @param finalNorm norm of the last states, or null
  * @param head from states to logits
  * @param logitCap c of {@code c tanh(logit / c)}, or 0 for none
@@ -351,7 +351,7 @@ public record ReferenceTransformer(
     /**
      * A gated convolution over the last tokens: {@code out(c conv(b x))} with {@code b, c, x = in(states)}.
      *
-     * @param in projection to b, c and x, one after the other
+     * @param in projection to b, c and x, in this order
      * @param convolution convolution of each element separately
      * @param out the output projection
      */
@@ -407,7 +407,7 @@ public record ReferenceTransformer(
     }
 
     /**
-     * A block: attention and a feed-forward network or experts one after the other, or both in parallel on the same states.
+     * A block: attention and a feed-forward network or experts in sequence, or both in parallel on the same states.
      *
      * @param attention attention, or another part that mixes tokens
      * @param attentionNorms of the first part
@@ -436,7 +436,7 @@ public record ReferenceTransformer(
     /**
      * Returns the states of a sequence's tokens after the last block.
      *
-     * @param ids of the tokens, at least one
+     * @param ids token ids, at least one
      * @return {@code [tokens, dim]}, before the final norm
      */
     public double[] states(int... ids) {
@@ -446,7 +446,7 @@ public record ReferenceTransformer(
     /**
      * Returns the states of a sequence's tokens, with token types other than 0, after the last block.
      *
-     * @param ids of the tokens, at least one
+     * @param ids token ids, at least one
      * @param types of the tokens
      * @return {@code [tokens, dim]}, before the final norm
      */
@@ -465,7 +465,7 @@ public record ReferenceTransformer(
      * Returns the attention weights of a block.
      *
      * @param block from 0
-     * @param ids of the tokens, at least one
+     * @param ids token ids, at least one
      * @return {@code [heads, tokens, keys]}: as many keys as tokens, and one more key for sinks
      * @throws IllegalArgumentException if there is no such block, or it has no softmax attention
      */
@@ -486,7 +486,7 @@ public record ReferenceTransformer(
     /**
      * Returns the logits of a sequence's tokens.
      *
-     * @param ids of the tokens, at least one
+     * @param ids token ids, at least one
      * @return {@code [tokens, logits]}
      */
     public double[] logits(int... ids) {

@@ -63,7 +63,7 @@ abstract class EndedTokenizer implements EncoderTokenizer {
         return ids;
     }
 
-    /** Returns the buffer's first ids between equally many elements before and after them. */
+    /** Returns the first {@code count} ids of the buffer, with {@code around} free elements before and after them. */
     private static int[] ids(TokenBuffer buffer, int count, int around) {
         int[] ids = new int[count + 2 * around];
         for (int i = 0; i < count; i++) {

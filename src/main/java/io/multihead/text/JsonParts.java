@@ -93,7 +93,7 @@ final class JsonParts {
         }
     }
 
-    /** Returns whether a part divides at spaces, where texts have none any longer: Gemma's files do so. */
+    /** Returns whether a part splits texts at spaces after all spaces have been replaced, as in Gemma's files. */
     private static boolean isWithoutEffect(JsonObject part) {
         return part.text("type").equals("Split")
                 && part.has("pattern")

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The tokens with a special meaning, from {@code tokenizer.json} and {@code tokenizer_config.json}. The tokens that the first file puts
- * around a text apply, whatever the second states, as in the reference.
+ * around a text apply, even if the second file states others, as in the reference.
  */
 final class JsonSpecialIds {
     private final Vocabulary vocabulary;

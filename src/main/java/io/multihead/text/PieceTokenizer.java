@@ -183,7 +183,7 @@ abstract class PieceTokenizer implements Tokenizer {
         return ownBytes(id).clone();
     }
 
-    /** Returns the bytes of a token, which nobody changes. */
+    /** Returns the bytes of a token. The caller must not change them. */
     final byte[] ownBytes(int id) {
         return bytes[(int) Checks.index(id, bytes.length, "id")];
     }

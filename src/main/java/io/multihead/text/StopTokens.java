@@ -4,7 +4,7 @@ import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.Set;
 
-/** Tokens that end a turn, a message or a text in published models, whatever a file states about them. */
+/** Tokens that end a turn, a message or a text in published models, independently of the settings in a file. */
 final class StopTokens {
     private static final String MESSAGE_END = "<|end|>";
     /** The end of an answer in harmony, in which {@link #MESSAGE_END} ends a message that another one may follow. */

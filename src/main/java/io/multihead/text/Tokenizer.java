@@ -14,8 +14,8 @@ import java.util.Arrays;
  * #encode(PromptText)} makes a control token of it only in text of the program, such as the marks of a chat template. Tokens with the type
  * user-defined, such as runs of line feeds, are parts of text, and both methods find them.
  *
- * <p>An unpaired surrogate is read as U+FFFD, because UTF-8 has no surrogates. The time for a text is proportional to its length times the
- * logarithm of its longest word, whatever it contains.
+ * <p>An unpaired surrogate is read as U+FFFD, because UTF-8 has no surrogates. The time for any text is proportional to its length times
+ * the logarithm of the length of its longest word.
  *
  * <p>Implementations are immutable and thread-safe.
  */

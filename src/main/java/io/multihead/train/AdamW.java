@@ -35,7 +35,7 @@ public final class AdamW extends ParameterLoop {
         /**
          * Checks the numbers.
          *
-         * @throws IllegalArgumentException if one is out of its range
+         * @throws IllegalArgumentException if a number is out of its range
          */
         public Options {
             requireBeta(beta1, "beta1");

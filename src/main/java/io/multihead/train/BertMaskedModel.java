@@ -164,7 +164,7 @@ public final class BertMaskedModel {
      * Computes the loss of a batch, and adds its gradients. The head is computed only for the target tokens.
      *
      * @param cpu threads and scratch
-     * @param windows of {@link TokenWindows#masked}
+     * @param windows from {@link TokenWindows#masked}
      * @param gradients by the names of the parameters; parameters without a gradient are frozen
      * @param seed of dropout
      * @return the mean cross-entropy of a target token, in nats; 0 if there is no target
@@ -206,7 +206,7 @@ public final class BertMaskedModel {
      * Computes the loss of a batch without dropout and gradients.
      *
      * @param cpu threads and scratch
-     * @param windows of {@link TokenWindows#masked}
+     * @param windows from {@link TokenWindows#masked}
      * @return the mean cross-entropy of a target token, in nats; 0 if there is no target
      * @throws IllegalArgumentException if windows are too long or have other ids
      */

@@ -29,7 +29,7 @@ abstract class ParameterLoop implements Optimizer {
     private final Map<String, Tensor> parameters;
     private final String[] names;
     private final Tensor[] tensors;
-    /** By parameter and kind. */
+    /** The states of each parameter, by the kind of state. */
     private final float[][][] states;
 
     private final long[] steps;

@@ -19,8 +19,8 @@ public final class WarmUp {
         int operations();
 
         /**
-         * Runs each kernel {@code calls} times, in its own loop: if this method were called as often, C2 would compile it with the kernels
-         * in it, and a trial would be fast before the kernels are compiled for other callers.
+         * Runs each kernel {@code calls} times, in its own loop. If this method were called {@code calls} times instead, C2 would compile
+         * it with the kernels in it, and a trial would be fast before the kernels are compiled for other callers.
          *
          * @param lengthFactor the factor of a loop's length. 1 is a trial, in which every loop runs several times, since C2 omits code that
          *     it never saw run. Less than 0 makes empty calls, which the JVM counts towards compilation. A kernel then returns before its

@@ -35,7 +35,7 @@ public final class WideRows {
         }
     }
 
-    /** Returns a sum plus the products of two rows, added one after the other: the order is part of the result. */
+    /** Returns a sum plus the products of two rows, added sequentially: the order is part of the result. */
     public static double dotInOrder(double first, float[] a, float[] b, int length) {
         double sum = first;
         for (int i = 0; i < length; i++) {

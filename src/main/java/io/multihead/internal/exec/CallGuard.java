@@ -4,7 +4,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * Refuses calls of other threads on an object for one caller at a time, while a call runs, and refuses access to results of another
- * thread's call. It costs a compare-and-set a call.
+ * thread's call. The cost is one compare-and-set per call.
  */
 public final class CallGuard {
     private final String object;

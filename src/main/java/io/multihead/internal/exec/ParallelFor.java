@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * <p>{@code state} is the number of helpers inside, plus {@link #CLOSED} while no helper may join:
  *
  * <pre>
- *   CLOSED          nobody inside; only the caller touches the other fields
+ *   CLOSED          no helper inside; only the caller touches the other fields
  *   n               open, n helpers inside            caller: CLOSED -> 0       helper joins: n -> n + 1 by compare-and-set
  *   CLOSED + n      closing, n helpers inside         caller: n -> CLOSED + n   helper leaves: one less
  * </pre>

@@ -78,8 +78,8 @@ public final class Blocking {
 
     /**
      * {@link #MC} if columns of A are contiguous in memory: all rows of a task, since each column is a separate run, which begins with a wait for
-     * its first cache lines. 1536 rows times 2048 x 384 take 13.5 instead of 14.6 ms (Zen 5). Not with 16 registers, for which it was not
-     * measured.
+     * its first cache lines. 1536 rows times 2048 x 384 take 13.5 instead of 14.6 ms (Zen 5). Processors with 16 registers use {@link #MC},
+     * because this size was not measured on them.
      */
     public static final int MC_TRANSPOSED = Lanes.FEW_REGISTERS ? MC : TASK_ROWS;
 
@@ -97,8 +97,8 @@ public final class Blocking {
     public static final int TASKS_PER_THREAD = 2;
 
     /**
-     * Multiplications in one chain if sums of chains are compensated, as in {@code P V}. One chain of 256 was off by up to 32
-     * units for values with a mean, chains of 64 by up to 13.
+     * Multiplications in one chain if sums of chains are compensated, as in {@code P V}. The error of one chain of 256 was up to 32 units
+     * for values with a nonzero mean. The error of chains of 64 was up to 13 units.
      */
     public static final int CHAIN = 64;
 

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * BitFields#prepare}) or rounds them ({@link NibbleTiles.Rows}).
  *
  * <p>Tasks of other columns, and of other weights of a group, need the same rows. Therefore prepared rows of a batch are kept if they fit,
- * one depth block after another: rounding a row of 2048 takes as long as 64 columns of its product.
+ * one depth block after another: rounding a row of 2048 elements takes as long as 64 columns of its product.
  */
 final class LeftRows {
     private static final long NO_CALL = -1;

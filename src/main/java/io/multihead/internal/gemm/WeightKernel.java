@@ -10,7 +10,7 @@ import io.multihead.internal.layout.Scratch;
 
 /**
  * Loops 2 and 1 for B in any format: panels narrower than f32 are widened in registers for a few rows of A; for more rows they are widened
- * one after another in scratch, from which full tiles read them. The bits are the same. Belongs to one thread.
+ * one after another in scratch, from which full tiles read them. Both ways give the same bits. Belongs to one thread.
  */
 final class WeightKernel {
     private static final float[] NONE = {};

@@ -147,7 +147,9 @@ public final class ActivationOps {
         geluGradientOfLogistic(x, dy, length, buffer);
     }
 
-    /** Returns the floats of buffer for a row: exponents, their rounding errors, and an unused output of {@link Exp#shifted}. */
+    /**
+     * Returns the number of floats in the buffer of a row: exponents, their rounding errors, and an unused output of {@link Exp#shifted}.
+     */
     public static int bufferLength(int length) {
         return 2 * length + PANEL;
     }

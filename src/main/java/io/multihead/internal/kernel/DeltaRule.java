@@ -47,7 +47,7 @@ public final class DeltaRule {
     private DeltaRule() {}
 
     /**
-     * Computes the tokens of one sequence, one after the other.
+     * Computes the tokens of one sequence in order.
      *
      * @param tokens at least 1
      * @param state the panel from {@code s0}: {@code depth} rows of 32 floats, changed

@@ -142,7 +142,7 @@ public final class HalfPanels {
 
     /**
      * Computes C = A * B for four rows and two vectors, half a panel apart, of one panel, summed in chains of {@code chain} multiply-adds.
-     * Reads four rows of A and stores four rows of C, whatever they contain. The same bits as {@link MicroKernel#tiles6} with the widened
+     * Always reads four rows of A and stores four rows of C. The same bits as {@link MicroKernel#tiles6} with the widened
      * panel. Elements are widened in registers, so that loads from memory overlap with multiply-adds: when panels were first widened to an
      * array, decode took twice the time.
      */

@@ -82,7 +82,7 @@ public final class Int8Panels {
 
     /**
      * Computes C = A * B in one chain for four rows and two vectors, half a panel apart, of an int8 panel, each row of which is multiplied
-     * by its own scale first. Reads four rows of A and stores four of C, whatever they hold. The same bits as
+     * by its own scale first. Always reads four rows of A and stores four rows of C. The same bits as
      * {@link MicroKernel#tiles6} with the widened panel only for {@code depth <= chain}. From {@code depth} to the next multiple of four, A
      * must be 0 and scales finite, also times a byte, since these rows are multiplied, too.
      */

@@ -16,11 +16,11 @@ import jdk.incubator.vector.FloatVector;
  * The micro-kernel: rows of A times panels of B, as a sum of outer products. A is stored row by row, {@link Lanes#ROW} floats apart, and
  * each element is broadcast. B is panels {@code [panel][k][32]} in native memory, on cache lines; {@code b0} is the byte offset of a tile's
  * first vector. A tile keeps two vectors of C per row in registers, adjacent or half a panel apart. Each element of C is a sum of chains of
- * fused multiply-adds in ascending {@code k}, whatever the tile's shape, its neighbors and the lane width.
+ * fused multiply-adds in ascending {@code k}, independently of the tile's shape, its neighbors and the lane width.
  *
  * <p>Callers must ensure that {@code depth} is at most {@link #MAX_DEPTH}, and that {@code vectorStride}, the columns from a tile's first
- * vector to its second, is {@link Lanes#COUNT} or {@link Lanes#HALF}. A tile reads all its rows of A and stores all its rows of C, whatever
- * they contain, so both must have room for whole tiles. Tiles without a parameter {@code chain} sum the whole {@code depth} in one chain.
+ * vector to its second, is {@link Lanes#COUNT} or {@link Lanes#HALF}. A tile always reads all its rows of A and stores all its rows of C,
+ * so both must have room for whole tiles. Tiles without a parameter {@code chain} sum the whole {@code depth} in one chain.
  *
  * <p>The tiles are unrolled by hand because C2 keeps accumulators in registers only as named locals. Six rows take 12 accumulators, two
  * registers for B and up to three for A, of 32 registers; with 16 registers ({@link Lanes#FEW_REGISTERS}), tiles have five rows. {@code k}

@@ -184,7 +184,7 @@ public final class NibbleTiles {
 
     /**
      * Multiplies {@code count} rows, four or more, by two adjacent vectors of one panel, which {@link #widen} has widened, in tiles of four
-     * rows. The last tile ends at the last row, so rows that it shares with the one above are computed twice, with the same bits.
+     * rows. The last tile ends at the last row, so rows that it shares with the tile above are computed twice, with the same bits.
      *
      * @param row the first row
      * @param column the first vector's first column

@@ -151,9 +151,9 @@ public final class RowOps {
      * {@code row /= sum} for exponentials and their sum: elements from 0 to 1, or NaN.
      *
      * <p>Each quotient is {@code q = x r} with {@code r = 1 / sum}, plus its remainder {@code (x - q sum) r} (Markstein 1990). r and q are
-     * each rounded once, so the remainder is at most 2 u of the quotient; it has two roundings itself, so the last rounding is off by 4
-     * u^2. The error is half an ulp plus 2^-22 ulp, and at most 2^-149 more if the remainder underflows. Divisions of 16 lanes take 6.2
-     * cycles each, and these three operations about half (Zen 4).
+     * each rounded once, so the remainder is at most 2 u of the quotient. The remainder has two roundings itself, so its error is at most 4
+     * u^2 of the quotient. The error is half an ulp plus 2^-22 ulp, and at most 2^-149 more if the remainder underflows. Divisions of 16
+     * lanes take 6.2 cycles each, and these three operations about half (Zen 4).
      *
      * @param sum from 1 to 2^31, or NaN
      */
@@ -231,8 +231,8 @@ public final class RowOps {
     }
 
     /**
-     * {@code row += bias}; if either is minus infinity, so is the sum, whatever the other is: a hidden key stays hidden, whatever the order
-     * in which the parts of a mask are applied.
+     * {@code row += bias}. If either term is minus infinity, the sum is minus infinity for every value of the other term. Therefore a
+     * hidden key stays hidden in any order of the parts of a mask.
      */
     public static void addBias(float[] row, int at, int length, float[] bias, int b0) {
         for (int i = 0; i < length; i += COUNT) {

@@ -33,7 +33,7 @@ public final class ScoreGradient {
 
     /**
      * Overwrites rows of scores s with {@code P = e^(scale s - lse)}, and rows of weight gradients dP with
-     * {@code dS = P (dP - D)}. Where the score is minus infinity, both become 0, whatever else the rows contain.
+     * {@code dS = P (dP - D)}. Where the score is minus infinity, both become 0, for all values of the other elements.
      *
      * <p>A difference of 6, as between equal scores and the log-sum-exp of 400 keys, rounds by up to 4 units of roundoff, and P would have
      * the same relative error. The rounding error is computed exactly (Fast2Sum, Dekker 1971) and corrected by a multiplication.

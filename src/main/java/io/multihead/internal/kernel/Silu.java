@@ -143,7 +143,7 @@ public final class Silu {
         @Override
         public void run(int lengthFactor, int calls) {
             for (int call = 0; call < calls; call++) {
-                // without Exp, which has trials of its own
+                // without Exp, which has separate trials
                 exponents(row, 0, lengthFactor * LENGTH, buffer);
                 ofExponentials(row, 0, lengthFactor * LENGTH, buffer);
                 sigmoidsOfExponentials(row, 0, lengthFactor * LENGTH, buffer);

@@ -45,7 +45,7 @@ public final class StateSpace {
     private StateSpace() {}
 
     /**
-     * Computes the tokens of one sequence, one after the other.
+     * Computes the tokens of one sequence in order.
      *
      * @param tokens at least 1
      * @param state the panel from {@code s0}: {@code depth} rows of 32 floats, changed

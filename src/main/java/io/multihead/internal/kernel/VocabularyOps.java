@@ -90,7 +90,7 @@ public final class VocabularyOps {
                 check = x.fma(zero, check);
                 most = most.blend(x, x.compare(VectorOperators.GT, most));
             }
-            // with integers of the same order, like RowOps.max
+            // compares integers that have the order of the floats, like RowOps.max
             IntVector bits = most.reinterpretAsInts();
             int ordered = bits.lanewise(
                             VectorOperators.XOR,
@@ -125,7 +125,7 @@ public final class VocabularyOps {
                 y.intoArray(to, i);
                 most = most.blend(y, y.compare(VectorOperators.GT, most));
             }
-            // with integers of the same order, like RowOps.max
+            // compares integers that have the order of the floats, like RowOps.max
             IntVector bits = most.reinterpretAsInts();
             int ordered = bits.lanewise(
                             VectorOperators.XOR,

@@ -12,7 +12,7 @@ import io.multihead.tensor.DType;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The storage of the elements of panels. Positions and sizes count elements, row by row, whatever the size of an element: {@code
+ * The storage of the elements of panels. Positions and sizes count elements, row by row, independently of the size of an element: {@code
  * [panel][k][32]}.
  *
  * <p>A new format of 16 or 8 bits is a constant here, with its cases in {@link PanelMemory} and {@link DTypeCodec} and, if few rows must be

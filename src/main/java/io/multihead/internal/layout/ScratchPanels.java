@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The native memory of one {@code Scratch}, with a separate arena for each block. It is freed when the Scratch is closed; for a Compute
- * that nobody closes, it is freed after the Scratch became garbage, when scratch memory is allocated anywhere. Only the garbage collector
+ * that is never closed, it is freed after the Scratch became garbage, when scratch memory is allocated anywhere. Only the garbage collector
  * would free an automatic arena, which would also count towards {@code -XX:MaxDirectMemorySize}.
  */
 final class ScratchPanels extends PhantomReference<Object> {

@@ -136,7 +136,7 @@ public final class PeftAdapter {
 
     /**
      * Returns a model's weights with these adapters added: {@code W + scale B A}, summed in f32 and rounded once to the type of W, like
-     * PEFT's merge; and with modules that are saved as a whole instead of the model's own, rounded to the types of the latter.
+     * PEFT's merge. Modules that are saved as a whole replace the model's modules and are rounded to the types of the replaced modules.
      *
      * @param cpu multiplies
      * @param weights weights under transformers' names, possibly with a prefix that the adapters' names lack, or without one that they have

@@ -1,6 +1,6 @@
 package io.multihead.internal.template;
 
-/** A fault at a place of a template that the thrower does not know; a caller adds the place. */
+/** An error in a template, thrown without its position. A caller adds the position. */
 final class Fault extends RuntimeException {
     private static final long serialVersionUID = 1;
 

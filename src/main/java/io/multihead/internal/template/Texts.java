@@ -161,7 +161,7 @@ final class Texts {
         return result.build();
     }
 
-    /** Changes runs of characters of one writer each, so that the writer of the result is known. */
+    /** Applies a change to each run of characters of one writer, so that the writer of the result is known. */
     private static PromptText changed(PromptText text, UnaryOperator<String> change) {
         PromptText.Builder result = new PromptText.Builder();
         for (int from = 0; from < text.length(); ) {

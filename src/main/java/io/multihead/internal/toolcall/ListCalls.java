@@ -159,7 +159,7 @@ public class ListCalls extends CallSyntax {
         return mayCome ? Reading.open(calls) : Reading.calls(calls, from);
     }
 
-    /** Ends behind the mark, or with the text. */
+    /** Returns malformed calls that end after the end mark, or at the end of the text if no end mark follows. */
     private Reading broken(List<Reading.Part> calls, String text, int from, String problem) {
         int at = end.isEmpty() ? -1 : text.indexOf(end, from);
         return Reading.broken(calls, at < 0 ? text.length() : at + end.length(), problem);

@@ -150,7 +150,7 @@ public final class MarkedAnswer implements AnswerReader {
         if (reading.state() == State.BROKEN) {
             int from = complete == 0 ? 0 : reading.calls().get(complete - 1).end();
             text.endSpace();
-            // the reason applies only to the malformed text, whatever is known about later text
+            // the reason applies only to the malformed text, independently of later text
             Reading alone = syntax.read(held.substring(0, reading.end()), true, tools);
             sink.broken(held.substring(from, reading.end()), alone.problem());
             index += sent < 0 ? 0 : 1;

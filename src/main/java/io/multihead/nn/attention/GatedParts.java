@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The parts of gated cross-attention.
  *
- * @param attention of normalized tokens to media
+ * @param attention the attention from normalized tokens to media
  * @param attentionNorm normalizes the tokens
  * @param attentionDropout dropout after attention in training; null for none
  * @param feedForward the feed-forward network after its normalization, and dropout

@@ -118,7 +118,7 @@ final class PackedQueries {
         return common.end > key;
     }
 
-    /** Returns whether no row's keys begin after this one. */
+    /** Returns whether no row's keys begin after {@code key}. */
     boolean allSeeFrom(long key) {
         return common.first <= key;
     }

@@ -38,7 +38,7 @@ final class ForwardSchedule {
     private long longest;
     private long mostRows;
 
-    /** Builds the table. If the caller requests the states of splits, each split is a task, whatever it costs. */
+    /** Builds the table. If the caller requests the states of splits, each split is a task, independently of its cost. */
     void build(ForwardArguments call, int threads) {
         measure(call.problem, call.source());
         int maxRows = maxRows(call);

@@ -6,7 +6,7 @@ import io.multihead.internal.layout.Scratch;
 
 /**
  * Merges the states of splits in order, and writes the results of a task's rows. This is the only code that merges splits, so that results
- * have the same bits whether the states were computed one after the other, in separate tasks, or on other machines. Belongs to one thread.
+ * have the same bits whether the states were computed sequentially, in separate tasks, or on other machines. Belongs to one thread.
  */
 final class SplitFold {
     /** The state over the first split and all splits that were merged into it. */

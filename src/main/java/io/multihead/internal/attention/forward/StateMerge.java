@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * Merges two states, each the output and log-sum-exp over some keys, into one state over all of them (Milakov and Gimelshein 2018): each
  * output is weighted by the share of its keys in all weights. Products and their sum are computed in {@code double} and rounded once.
  *
- * <p>A state that saw no key is omitted, whatever its output contains. A state that saw a key is never omitted, however small its share is:
+ * <p>A state that saw no key is omitted, and its output is ignored. A state that saw a key is never omitted, however small its share is:
  * NaN and infinity affect every row that sees them, even with a share of 0.
  *
  * <p>A task is up to 64 queries of one head.

@@ -121,8 +121,8 @@ public final class EncoderCore {
     }
 
     /**
-     * Returns the reason why a batch failed: that this core was closed during the batch, whatever memory or layer noticed it first;
-     * otherwise the failure itself.
+     * Returns the reason why a batch failed: an error that this core was closed, if it was closed during the batch; otherwise the failure
+     * itself.
      */
     public RuntimeException orClosed(RuntimeException failed) {
         return closed ? closed(failed) : failed;

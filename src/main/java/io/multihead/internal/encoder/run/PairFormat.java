@@ -27,7 +27,7 @@ public record PairFormat(int begin, int[] between, int end, int secondType) {
                     "expected the first token, A, the last token at least once, B, and the last token, of types 0, and 1 from B on");
         }
         Arrays.fill(between, tokenizer.lastToken());
-        // models like RoBERTa get no types, whatever a template states
+        // models like RoBERTa get no types, even if a template states types
         int secondType = between.length > 1 ? 0 : Math.min(tokenizer.secondType(), types - 1);
         return new PairFormat(tokenizer.firstToken(), between, tokenizer.lastToken(), secondType);
     }
