@@ -52,8 +52,8 @@ public record AttentionState(Tensor output, Tensor logSumExp) {
      * once.
      *
      * @param cpu threads and scratch
-     * @param left over some keys
-     * @param right over other keys
+     * @param left the state over some keys
+     * @param right the state over other keys
      * @param merged written; may be {@code left} or {@code right} itself
      * @throws IllegalArgumentException if shapes differ or memory overlaps otherwise; nothing is written
      */

@@ -190,7 +190,8 @@ public final class Mask {
     /**
      * {@return a block-sparse mask: blocks of scores that are not kept do not exist, and tiles that consist of such blocks are skipped}
      *
-     * @param kept I8, broadcast over (batch, queryHeads, ceil(queries / blockSize), ceil(keys / blockSize)); not zero keeps
+     * @param kept I8, broadcast over (batch, queryHeads, ceil(queries / blockSize), ceil(keys / blockSize)); a block is kept if its element
+     *     is not zero
      * @param blockSize queries and keys of one block, a multiple of 32 up to 256 that divides 256
      * @throws IllegalArgumentException if the tensor is not I8, has more than four axes, or the size is not such a multiple
      */

@@ -25,7 +25,7 @@ final class SessionStates implements SessionPart {
     private final RecurrentCache cache;
     private final Safetensors file;
     private final String prefix;
-    /** By sequence, shorter lengths first; the last one is the present length. */
+    /** The lengths of the states of each sequence, in ascending order. The last length is the length of the sequence. */
     private final List<long[]> lengths = new ArrayList<>();
 
     /** Reads and checks a file's metadata, and the shapes of its tensors. */

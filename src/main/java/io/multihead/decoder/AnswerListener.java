@@ -45,7 +45,7 @@ public interface AnswerListener {
      * already.
      *
      * @param text the model's text from the mark of the call on
-     * @param problem the reason why it is not a call
+     * @param problem the reason why the text is not a call
      */
     default void onBrokenCall(String text, String problem) {}
 }

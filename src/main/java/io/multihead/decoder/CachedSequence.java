@@ -1,8 +1,9 @@
 package io.multihead.decoder;
 
 /**
- * A sequence of the cache and its claim to memory. The sequence in use whose call began first has the strongest claim; a sequence that is
- * not in use has none. Its number is used only under the lock of the {@link StepQueue}, and only until it is closed.
+ * A sequence of the cache and its claim to memory. Among the sequences in use, the sequence whose call began first has the strongest claim.
+ * A sequence that is not in use has no claim. The number of a sequence is used only under the lock of the {@link StepQueue}, and only until
+ * the sequence is closed.
  */
 final class CachedSequence {
     /** Under the lock. */

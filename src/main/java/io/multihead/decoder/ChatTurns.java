@@ -36,7 +36,7 @@ public final class ChatTurns {
      * @param session the session to which the chat is appended
      * @param prompt the whole chat, as for {@link Session#appendChat(ChatPrompt)}
      * @return the session
-     * @throws IllegalArgumentException as {@link Session#appendChat(ChatPrompt)} does for the last form
+     * @throws IllegalArgumentException as {@link Session#appendChat(ChatPrompt)} throws it for the last form of the chat
      * @throws IllegalStateException if the session is closed
      */
     public static Session append(Session session, ChatPrompt prompt) {

@@ -266,11 +266,11 @@ record DecoderConfig(
 
     /** The location of the head's weights. */
     enum Head {
-        /** In the file; a file without them is malformed. */
+        /** The file; a file without the head's weights is malformed. */
         OWN,
         /** The embeddings, even if the file has other weights. */
         TIED,
-        /** In the file, or else the embeddings. */
+        /** The file, or the embeddings if the file has no weights of the head. */
         ANY;
 
         /** Reads the file's setting; GGUF files have no such setting, but omit a tied head. */

@@ -143,7 +143,7 @@ public record GenerationOptions(
     /**
      * {@return these options with another behavior when the context is full}
      *
-     * @param newWhenFull the way
+     * @param newWhenFull the behavior
      */
     public GenerationOptions withWhenFull(WhenFull newWhenFull) {
         return withLimits(new TextLimits(maxTokens(), timeout(), stopSequences(), newWhenFull));

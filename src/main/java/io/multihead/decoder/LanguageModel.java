@@ -77,7 +77,7 @@ public final class LanguageModel implements AutoCloseable {
      * @param cpu threads of this and every later call; the caller owns it
      * @param path a GGUF file, or the first part of a split one; or a Hugging Face folder: {@code config.json}, tokenizer, and {@code
      *     model.safetensors} or its parts
-     * @param options how
+     * @param options the options of loading
      * @return the model
      * @throws IOException if a file is missing or cannot be read
      * @throws IllegalArgumentException if a file is malformed or has an unsupported setting, and the message names the file and the value;

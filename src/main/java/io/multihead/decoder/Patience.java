@@ -2,7 +2,7 @@ package io.multihead.decoder;
 
 import java.time.Duration;
 
-/** Measures how long a call has waited for room without a step. For one thread. */
+/** Measures how long a call has waited for room without a step. Not thread-safe. */
 final class Patience {
     private final long mostNanos;
     private long since;

@@ -145,7 +145,7 @@ final class SessionState {
 
     /**
      * Returns the next step of waiting tokens, without logits; null if the waiting tokens fit in one step, which will compute the logits of
-     * the last of them. If no token waits, the last token is computed again.
+     * the last of them. If there are no waiting tokens, the last token is computed again.
      *
      * @param mostTokens the largest number of tokens of a step
      * @param isFirst whether no step of the call has computed logits: a recurrent state is then kept from before the last token

@@ -2,7 +2,7 @@ package io.multihead.decoder;
 
 import org.jspecify.annotations.Nullable;
 
-/** The computation of one call of one session, step by step. For one thread. */
+/** The computation of one call of one session, step by step. Not thread-safe. */
 abstract class SessionTask {
     final SessionState session;
     private final Patience patience;

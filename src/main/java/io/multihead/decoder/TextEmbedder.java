@@ -81,7 +81,7 @@ public final class TextEmbedder implements Embedder {
     }
 
     /**
-     * {@return an embedder of the same model that puts something before each text, such as {@code "query: "}}
+     * {@return an embedder of the same model that puts a prompt before each text, such as {@code "query: "}}
      *
      * @param prompt the text, empty for none; its tokens are pooled like the tokens of the text
      */

@@ -187,7 +187,7 @@ public enum ToolCallFormat {
 
     /** Returns a chat as a template writes it; empty if the template refuses it. */
     private static Optional<String> written(ChatTemplate template, ChatPrompt chat) {
-        // templates put these before texts, and know them from their models
+        // templates write these tokens before texts, and get them as variables
         PromptText token = PromptText.template("<token>");
         Map<String, Object> variables = new LinkedHashMap<>();
         for (String name : List.of("bos_token", "eos_token", "unk_token", "pad_token")) {
@@ -217,7 +217,7 @@ public enum ToolCallFormat {
      * while they are generated.
      *
      * @param text the whole answer, such as {@link GeneratedText#text()}
-     * @return its parts
+     * @return the parts of the answer
      * @throws IllegalArgumentException if a call is truncated, or is not JSON with a name and arguments. Instead of an error, such
      *     an answer in {@link #LLAMA_3}, or in {@link #MISTRAL}, {@link #PHI_4_MINI} or {@link #GRANITE_3} without its mark, is
      *     content

@@ -6,7 +6,7 @@ import java.util.Deque;
 import java.util.Iterator;
 import java.util.NoSuchElementException;
 
-/** The embeddings of a run's texts, computed one batch ahead of their use. For one thread at a time. */
+/** The embeddings of a run's texts, computed one batch ahead of their use. Not thread-safe. */
 final class EmbeddingIterator implements Iterator<TextEmbedding> {
     private final EmbeddingRun run;
     private final Deque<TextEmbedding> ready = new ArrayDeque<>();

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Options of loading an encoder of any kind. Immutable and thread-safe.
  *
- * @param format the format to which matrices and the table of words are rounded; null for the stored
+ * @param format the format to which matrices and the word embedding table are rounded; null for the stored
  *     format
  * @param adapter the folder of adapters that are merged into the model; null for none
  */
@@ -22,8 +22,8 @@ public record EncoderLoadOptions(
     public static final EncoderLoadOptions DEFAULT = new EncoderLoadOptions(null, null);
 
     /**
-     * {@return these options with matrices and the table of words in a format}. Q8_0 takes 0.27 of the memory of f32; bf16 and f16 take half.
-     * Other tables, biases and norms are not rounded.
+     * {@return these options with matrices and the word embedding table in a format}. Q8_0 takes 0.27 of the memory of f32; bf16 and f16
+     * take half. Other tables, biases and norms are not rounded.
      *
      * @param newFormat the format of the weights, or null for the stored format
      */

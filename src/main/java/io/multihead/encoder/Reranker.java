@@ -78,8 +78,8 @@ public final class Reranker implements AutoCloseable {
     }
 
     /**
-     * Loads a model, with matrices and the table of words rounded to a format. Q8_0 takes 0.27 of the memory of f32; bf16 and f16 take half. Other
-     * tables, biases and norms are not rounded.
+     * Loads a model, with matrices and the word embedding table rounded to a format. Q8_0 takes 0.27 of the memory of f32; bf16 and f16
+     * take half. Other tables, biases and norms are not rounded.
      *
      * @param cpu threads of this and every later call; the caller owns it
      * @param path the model's folder, or a GGUF file of llama.cpp
@@ -137,7 +137,7 @@ public final class Reranker implements AutoCloseable {
     }
 
     /**
-     * Loads an ONNX model, with matrices and the table of words rounded to a format.
+     * Loads an ONNX model, with matrices and the word embedding table rounded to a format.
      *
      * @param cpu threads of this and every later call; the caller owns it
      * @param onnx the model in f32; read to its end on the calling thread, and not closed

@@ -92,8 +92,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Does the same with matrices and the table of words rounded to a format: Q8_0 takes 0.27 of the memory of f32, bf16 and f16 half. Other tables,
-     * biases and norms are not rounded.
+     * Does the same with matrices and the word embedding table rounded to a format: Q8_0 takes 0.27 of the memory of f32, bf16 and f16
+     * half. Other tables, biases and norms are not rounded.
      *
      * @param cpu threads of this and every later call; the caller owns it
      * @param path the model's folder, or a GGUF file of llama.cpp
@@ -176,7 +176,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Does the same with matrices and the table of words rounded to a format.
+     * Does the same with matrices and the word embedding table rounded to a format.
      *
      * @param cpu threads of this and every later call; the caller owns it
      * @param onnx the model in f32; read to its end on the calling thread, and not closed
@@ -203,8 +203,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     /**
      * Returns this encoder with another pooling, or with several poolings whose vectors are concatenated.
      *
-     * @param pooling the way
-     * @param more others
+     * @param pooling the pooling
+     * @param more further poolings
      * @return a view that shares the weights: closing either closes both
      * @throws IllegalArgumentException if the model has a dense layer after pooling and the length of the vectors differs, or if it has
      *     static embeddings and the pooling is not the mean
@@ -267,7 +267,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     /**
      * Returns this encoder with another treatment of texts of more tokens than {@link #maxTokens}.
      *
-     * @param longTexts the way
+     * @param longTexts the treatment
      * @return a view that shares the weights: closing either closes both
      */
     public SentenceEncoder withLongTexts(LongTexts longTexts) {

@@ -52,8 +52,8 @@ public final class SparseEncoder implements AutoCloseable {
     }
 
     /**
-     * Does the same with matrices and the table of words rounded to a format: Q8_0 takes 0.27 of the memory of f32, bf16 and f16 half. Other tables,
-     * biases and norms are not rounded.
+     * Does the same with matrices and the word embedding table rounded to a format: Q8_0 takes 0.27 of the memory of f32, bf16 and f16
+     * half. Other tables, biases and norms are not rounded.
      *
      * @param cpu threads of this and every later call; the caller owns it
      * @param folder the model's folder

@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Writes a GGUF file of version 3: metadata and tensors in the order in which they were added, each tensor on a multiple of {@code
  * general.alignment}, which is 32 unless it is set. Tensors may be made one by one while the file is written, so the file may be
- * larger than memory. For one thread.
+ * larger than memory. Not thread-safe.
  *
  * @see <a href="https://github.com/ggml-org/ggml/blob/master/docs/gguf.md">the format</a>
  */

@@ -19,7 +19,7 @@ import java.util.Map;
 
 /** Writes safetensors files that appear completely or not at all. */
 final class SafetensorsWriter {
-    /** The largest number of bytes of a header that is written or read: the limit of the format's own implementation. */
+    /** The largest number of bytes of a header that is written or read: the limit of the format's reference implementation. */
     static final long LONGEST_HEADER = 100_000_000;
 
     /** The member of the header that is not a tensor. */

@@ -86,7 +86,7 @@ final class Configurations {
         return at;
     }
 
-    /** Returns the tokens that may follow, except tokens that end a text. Not to be changed. */
+    /** Returns the tokens that may follow, except tokens that end a text. The caller must not change the mask. */
     synchronized TokenMask mask(Configuration from) {
         enter(from);
         TokenMask mask = from.mask;

@@ -26,7 +26,7 @@ public final class TokenRules {
     /**
      * {@return a constraint that forces the first tokens of a text}
      *
-     * @param tokens ids of the tokens, the first one first
+     * @param tokens token ids, in the order of the text
      */
     public static TokenConstraint beginningWith(int... tokens) {
         int[] copy = checked(tokens);

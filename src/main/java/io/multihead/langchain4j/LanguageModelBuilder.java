@@ -8,7 +8,7 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The common part of builders of all models on a language model: a path, and the options of loading. For one thread.
+ * The common part of builders of all models on a language model: a path, and the options of loading. Not thread-safe.
  *
  * @param <M> the model
  * @param <B> the builder

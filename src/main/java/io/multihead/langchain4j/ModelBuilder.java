@@ -7,7 +7,7 @@ import java.io.UncheckedIOException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The common part of all builders of models: threads, and a model that closes them. For one thread.
+ * The common part of all builders of models: threads, and a model that closes them. Not thread-safe.
  *
  * @param <M> the model
  * @param <B> the builder
@@ -18,7 +18,7 @@ abstract class ModelBuilder<M, B extends ModelBuilder<M, B>> {
 
     ModelBuilder() {}
 
-    /** Returns this. */
+    /** Returns this builder. */
     abstract B self();
 
     /** Loads the model, which then owns the threads. */

@@ -119,7 +119,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         }
     }
 
-    /** A builder of a model. For one thread. */
+    /** A builder of a model. Not thread-safe. */
     public static final class Builder extends LanguageModelBuilder<MultiheadChatModel, Builder> {
         private @Nullable ChatTemplate template;
         private GenerationOptions options = GenerationOptions.DEFAULT;

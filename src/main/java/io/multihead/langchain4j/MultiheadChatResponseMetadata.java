@@ -49,7 +49,7 @@ public final class MultiheadChatResponseMetadata extends ChatResponseMetadata {
         return super.toString() + ", seed " + seed;
     }
 
-    /** A builder. For one thread. */
+    /** A builder. Not thread-safe. */
     public static final class Builder extends ChatResponseMetadata.Builder<Builder> {
         private @Nullable Long seed;
 

@@ -73,7 +73,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         this.threads = threads;
     }
 
-    /** {@return a builder for one thread, which needs a folder, a packed file or resources} */
+    /** {@return a builder, which needs a folder, a packed file or resources, and is not thread-safe} */
     public static Builder builder() {
         return new Builder();
     }
@@ -201,7 +201,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         }
     }
 
-    /** Collects the parts of a model. For one thread. */
+    /** Collects the parts of a model. Not thread-safe. */
     public static final class Builder extends ModelBuilder<MultiheadEmbeddingModel, Builder> {
         private static final String CORE_FROM_1_0 = "dev.langchain4j.model.TokenCountEstimator";
 
@@ -291,7 +291,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
          * Sets the treatment of texts with too many tokens. The default is the setting of a packed file; otherwise texts are truncated, as in
          * sentence-transformers.
          *
-         * @param newLongTexts the way
+         * @param newLongTexts the treatment
          * @return this
          */
         public Builder longTexts(LongTexts newLongTexts) {

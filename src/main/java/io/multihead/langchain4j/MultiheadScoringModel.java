@@ -28,7 +28,7 @@ public final class MultiheadScoringModel implements ScoringModel, AutoCloseable 
         this.threads = threads;
     }
 
-    /** {@return a builder for one thread, which needs a folder} */
+    /** {@return a builder, which needs a folder and is not thread-safe} */
     public static Builder builder() {
         return new Builder();
     }
@@ -54,7 +54,7 @@ public final class MultiheadScoringModel implements ScoringModel, AutoCloseable 
         }
     }
 
-    /** Collects the parts of a model. For one thread. */
+    /** Collects the parts of a model. Not thread-safe. */
     public static final class Builder extends ModelBuilder<MultiheadScoringModel, Builder> {
         private @Nullable Path folder;
         private @Nullable ScoreActivation activation;

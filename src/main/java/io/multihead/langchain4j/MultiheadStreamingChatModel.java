@@ -27,7 +27,7 @@ import java.util.concurrent.RejectedExecutionException;
  * <p>Thread-safe. It need not be closed: it ends with the model from which it was made.
  */
 public final class MultiheadStreamingChatModel implements StreamingChatModel {
-    /** Whether handlers are given a handle with each part, and parts of calls. */
+    /** Whether this version of langchain4j passes parts of calls, and a handle with each part, to handlers. */
     private static final boolean HAS_HANDLES = Arrays.stream(StreamingChatResponseHandler.class.getMethods())
             .anyMatch(method -> method.getName().equals("onPartialToolCall") && method.getParameterCount() == 2);
 

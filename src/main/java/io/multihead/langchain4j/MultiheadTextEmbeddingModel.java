@@ -43,7 +43,7 @@ public final class MultiheadTextEmbeddingModel implements EmbeddingModel, AutoCl
         this.threads = threads;
     }
 
-    /** {@return a builder for one thread, which needs a path} */
+    /** {@return a builder, which needs a path and is not thread-safe} */
     public static Builder builder() {
         return new Builder();
     }
@@ -117,7 +117,7 @@ public final class MultiheadTextEmbeddingModel implements EmbeddingModel, AutoCl
         }
     }
 
-    /** Collects the parts of a model. For one thread. */
+    /** Collects the parts of a model. Not thread-safe. */
     public static final class Builder extends LanguageModelBuilder<MultiheadTextEmbeddingModel, Builder> {
         private UnaryOperator<TextEmbedder> choice = UnaryOperator.identity();
         private @Nullable String name;

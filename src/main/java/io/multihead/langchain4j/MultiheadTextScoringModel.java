@@ -28,7 +28,7 @@ public final class MultiheadTextScoringModel implements ScoringModel, AutoClosea
         this.threads = threads;
     }
 
-    /** {@return a builder for one thread, which needs a path} */
+    /** {@return a builder, which needs a path and is not thread-safe} */
     public static Builder builder() {
         return new Builder();
     }
@@ -55,7 +55,7 @@ public final class MultiheadTextScoringModel implements ScoringModel, AutoClosea
         }
     }
 
-    /** Collects the parts of a model. For one thread. */
+    /** Collects the parts of a model. Not thread-safe. */
     public static final class Builder extends LanguageModelBuilder<MultiheadTextScoringModel, Builder> {
         private String instruction = TextReranker.WEB_SEARCH;
         private SessionOptions sessions = SessionOptions.DEFAULT;

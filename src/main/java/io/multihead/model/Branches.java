@@ -46,7 +46,7 @@ public final class Branches implements Part {
     }
 
     /**
-     * {@return parts side by side}
+     * {@return parts that read the same states and whose results are added}
      *
      * @param branches one branch or more, without norms of sums, since these belong to the states
      * @throws IllegalArgumentException if there is none, states differ in size, or a branch has a norm of

@@ -115,7 +115,7 @@ public final class Buffers {
     /**
      * Returns the tokens of the running call, for a part that reads their sequences or positions.
      *
-     * @return not to be changed while the call runs
+     * @return the tokens, which must not be changed while the call runs
      * @throws IllegalStateException if no call runs, or the running call is for a single part and
      *     has no batch
      */

@@ -26,7 +26,7 @@ public final class EmbeddingTables {
     private final @Nullable Tensor positions;
     private final @Nullable Norm norm;
 
-    /** The table of words, as numbers or as quantized blocks. */
+    /** The word embedding table, as numbers or as quantized blocks. */
     private record Words(@Nullable Tensor numbers, @Nullable BlockTensor blocks, int count, int dim) {
         void read(Packer packer, int id, float[] row) {
             if (blocks == null) {

@@ -8,7 +8,7 @@ import java.util.stream.IntStream;
 /**
  * The numbers of {@link Mamba2Pass}.
  *
- * @param layout where the rows of a token are
+ * @param layout the location of the rows of a token
  * @param decay of the states, whose softplus is the rate
  * @param skip the factor of x in the results of each head
  * @param norm of all results of a token

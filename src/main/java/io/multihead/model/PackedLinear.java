@@ -96,7 +96,7 @@ public final class PackedLinear {
         return weights;
     }
 
-    /** {@return the bias, shared and not to be changed; null for none} */
+    /** {@return the bias, which is shared and must not be changed; null for none} */
     public @Nullable Tensor bias() {
         return options.bias();
     }

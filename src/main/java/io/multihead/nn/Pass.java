@@ -6,7 +6,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A recorded forward call, with the values that its backward needs. For one thread at a time; parameters, input and output must not change before it
+ * A recorded forward call, with the values that its backward needs. Not thread-safe; parameters, input and output must not change before it
  * is closed.
  */
 public interface Pass extends AutoCloseable {

@@ -162,8 +162,8 @@ public sealed interface RopeScaling {
         /**
          * This scaling with other ends of the ramp.
          *
-         * @param newBetaFast turns from which on a pair keeps its frequency
-         * @param newBetaSlow turns up to which a pair's frequency is divided by the factor
+         * @param newBetaFast the number of turns from which on a pair keeps its frequency
+         * @param newBetaSlow the number of turns up to which a pair's frequency is divided by the factor
          * @return the changed scaling
          */
         public Yarn withBetas(double newBetaFast, double newBetaSlow) {

@@ -25,7 +25,7 @@ final class AddedTokens {
      */
     record Token(String text, int id, boolean singleWord, boolean stripsLeft, boolean stripsRight) {}
 
-    /** The common parts of marks. Some files mark chat marks, such as Qwen's {@code <think>}, as ordinary text. */
+    /** The forms of marks. Some files mark chat marks, such as Qwen's {@code <think>}, as ordinary text. */
     private static final Pattern MARK = Pattern.compile(
             "<[|\uff5c].*[|\uff5c]>|</?(think|tool_call|tool_response|tools|mask|unused\\d+|start_of_turn|end_of_turn)>|\\[/?INST\\]",
             Pattern.DOTALL);

@@ -139,7 +139,7 @@ public final class BytePairs {
         return value >= '!' && value <= '~' || value >= 0xa1 && value <= 0xac || value >= 0xae && value <= 0xff;
     }
 
-    /** Returns the pieces that were learned, the first one first. */
+    /** Returns the learned pieces, in the order of learning. */
     List<String> learned() {
         return tokens.subList(BYTES + 1, tokens.size());
     }

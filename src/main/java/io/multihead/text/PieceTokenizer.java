@@ -138,7 +138,7 @@ abstract class PieceTokenizer implements Tokenizer {
         }
     }
 
-    /** Adds an id that comes from a part of the text, as its caller has it. */
+    /** Adds an id with its range in the caller's text. */
     final void add(EncodeBuffer buffer, int id, int start, int end) {
         buffer.add(id, start, end, continuing.get(id));
     }

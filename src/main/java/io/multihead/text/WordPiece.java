@@ -194,7 +194,7 @@ public final class WordPiece extends EndedTokenizer {
         return wordLength + 1;
     }
 
-    /** Divides the word into pieces and returns the length of the next one, which is 0. */
+    /** Divides the word into pieces. Returns 0, the length of the next word at its beginning. */
     private int endWord(TokenBuffer to, int wordLength) {
         if (wordLength > 0 && (wordLength > WordPieceModel.LONGEST_WORD || !divide(to, wordLength))) {
             int end = to.wordEnds[Math.min(wordLength, WordPieceModel.LONGEST_WORD) - 1];

@@ -27,8 +27,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A masked language model (Devlin et al. 2019, section 3.1) of trainable layers: a BERT encoder, and the head {@code cls.predictions} on the
- * states of masked tokens, whose last layer is the table of words. It reads a folder of {@code BertForMaskedLM} and writes such a folder, which
- * {@link BertLayers}, {@code io.multihead.encoder.SparseEncoder} and transformers load.
+ * states of masked tokens, whose last layer is the word embedding table. It reads a folder of {@code BertForMaskedLM} and writes such a
+ * folder, which {@link BertLayers}, {@code io.multihead.encoder.SparseEncoder} and transformers load.
  *
  * <p>Parameters are f32 copies in an arena of the caller, and may change only while no call runs; calls that only read them are thread-safe.
  */
@@ -75,8 +75,8 @@ public final class BertMaskedModel {
      * @param folder a folder of transformers; {@link #save} copies its other files
      * @return the model
      * @throws IOException if a file cannot be read
-     * @throws IllegalArgumentException if the folder has another kind of model, or a last layer that is not the table of words; the message names the
-     *     setting
+     * @throws IllegalArgumentException if the folder has another kind of model, or a last layer that is not the word embedding table; the
+     *     message names the setting
      */
     public static BertMaskedModel load(Arena arena, Path folder) throws IOException {
         BertLayers encoder = BertLayers.load(arena, folder);
@@ -106,7 +106,7 @@ public final class BertMaskedModel {
         return new BertMaskedModel(encoder, head);
     }
 
-    /** Fails if the last layer, which files may have in addition to the table of words, is another matrix. */
+    /** Fails if the last layer, which files may have in addition to the word embedding table, is another matrix. */
     private static void requireTied(BertLayers encoder, @Nullable Tensor decoder) {
         Tensor words = Checks.notNull(encoder.parameters().get(BertSizes.WORDS), BertSizes.WORDS);
         if (decoder == null) {
@@ -142,7 +142,7 @@ public final class BertMaskedModel {
 
     /**
      * {@return the parameters: {@link BertLayers#parameters}, then the parameters of the head under transformers' names; an unmodifiable
-     * map of f32 tensors, which an optimizer may change}. The last layer's matrix is the table of words.
+     * map of f32 tensors, which an optimizer may change}. The last layer's matrix is the word embedding table.
      */
     public Map<String, Tensor> parameters() {
         return parameters;

@@ -6,7 +6,7 @@ import io.multihead.tensor.Tensor;
 import java.util.Map;
 
 /**
- * A recorded call of an encoder: the vectors of texts, and the values that their gradients need. For one thread at a time; the parameters must not
+ * A recorded call of an encoder: the vectors of texts, and the values that their gradients need. Not thread-safe; the parameters must not
  * change before it is closed.
  */
 public final class BertPass implements AutoCloseable {

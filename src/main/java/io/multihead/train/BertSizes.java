@@ -16,7 +16,7 @@ import java.util.Map;
  * @param layers number of blocks
  * @param heads attention heads of a block
  * @param inner elements between the two products of a feed-forward layer
- * @param vocabulary rows of the table of words
+ * @param vocabulary rows of the word embedding table
  * @param positions rows of the table of positions
  * @param types rows of the table of token types
  * @param epsilon added to variances

@@ -7,7 +7,7 @@ import io.multihead.nn.Sequence;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
 
-/** A recorded call of an encoder: the states of tokens, and the values that their gradients need. For one thread at a time. */
+/** A recorded call of an encoder: the states of tokens, and the values that their gradients need. Not thread-safe. */
 final class StatePass implements AutoCloseable {
     private final Compute cpu;
     private final Map<String, Embedding> tables;

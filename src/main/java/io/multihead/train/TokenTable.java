@@ -10,8 +10,8 @@ import io.multihead.tensor.Tensor;
 import java.util.Map;
 
 /**
- * The embedding of a decoder's ids {@code [batch, tokens]}. It refuses texts that are longer than the model's context: no other layer does,
- * since rotary positions have no end.
+ * The embedding of a decoder's ids {@code [batch, tokens]}. It refuses texts that are longer than the model's context. No other layer
+ * refuses them, since rotary positions have no limit.
  *
  * @param embedding the rows of the table
  * @param context the largest number of tokens of a text

@@ -53,7 +53,7 @@ final class UnitRows {
         return matrix.toArray();
     }
 
-    /** Returns the cosine of a row of this matrix and a row of others. */
+    /** Returns the cosine of a row of this matrix and a row of {@code others}. */
     double cosine(int row, UnitRows others, int other) {
         double sum = 0;
         for (int i = 0; i < dim; i++) {

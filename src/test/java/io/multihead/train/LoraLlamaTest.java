@@ -78,7 +78,7 @@ class LoraLlamaTest {
         return TokenWindows.next(PIECES.tokenizer().encode(TEXT), 4, 12, seed);
     }
 
-    /** Only panels, adapters, norms, and the table of words in the folder's type are allocated. */
+    /** Only panels, adapters, norms, and the word embedding table in the folder's type are allocated. */
     @ParameterizedTest
     @EnumSource
     void theFrozenPartTakesTheBytesOfItsPanels(Kept kept) throws IOException {

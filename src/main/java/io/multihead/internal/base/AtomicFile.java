@@ -29,7 +29,7 @@ public final class AtomicFile {
     /** The contents of a file. */
     @FunctionalInterface
     public interface Body {
-        /** Writes all of it. */
+        /** Writes the whole contents. */
         void writeTo(AtomicFile file) throws IOException;
     }
 

@@ -3,7 +3,7 @@ package io.multihead.internal.base;
 import java.lang.foreign.MemorySegment;
 import java.util.zip.CRC32C;
 
-/** CRC-32C of memory (RFC 3720, appendix B.4). For one thread. */
+/** CRC-32C of memory (RFC 3720, appendix B.4). Not thread-safe. */
 public final class Crc32c {
     /** The number of bytes that are copied at a time: segments of heap arrays of other types than byte have no ByteBuffer. */
     private static final int CHUNK = 1 << 16;

@@ -6,8 +6,8 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Scratch memory of one thread, reused from call to call, so that a warm call allocates nothing. Not thread-safe; an
- * {@link Execution} gives each thread its own.
+ * Scratch memory of one thread, reused from call to call, so that a warm call allocates nothing. Not thread-safe; an {@link Execution}
+ * gives each thread a separate workspace.
  */
 public final class Workspace {
     private static final float[] NONE = {};

@@ -13,7 +13,10 @@ import org.jspecify.annotations.Nullable;
  */
 final class Workspaces {
     private final Deque<Workspace> idle = new ArrayDeque<>();
-    /** A thread occurs once for each call that it is within; there are few, so a scan is faster than a map. */
+    /**
+     * The threads of running calls. A thread that runs nested calls occurs once for each call. There are few calls, so a scan is faster
+     * than a map.
+     */
     private @Nullable Thread[] callers = new Thread[4];
 
     private int callerCount;

@@ -54,8 +54,8 @@ final class BlockWarmUps {
     }
 
     /**
-     * Returns whether all tiles that some rows use are compiled. Their warm-ups run concurrently: one after another they would take as long
-     * as all together.
+     * Returns whether all tiles that some rows use are compiled. Their warm-ups run concurrently, because sequential warm-ups would take
+     * the sum of their times.
      *
      * @param isMany whether the rows are in full tiles
      */

@@ -141,7 +141,7 @@ public abstract class BitFields {
         }
     }
 
-    /** C2 vectorizes this loop and the one above. */
+    /** C2 vectorizes this loop and the loop above. */
     private static void multiply(float[] a, int at, float[] by, float[] to, int t0) {
         for (int i = 0; i < ROWS; i++) {
             to[t0 + i] = a[at + i] * by[i];

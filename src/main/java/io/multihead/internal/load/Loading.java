@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param cpu packs
  * @param arena owns all memory of the model's weights, mapped and packed, until the model closes it
- * @param format the format of matrices and of the table of words; null for the stored format
+ * @param format the format of matrices and of the word embedding table; null for the stored format
  * @param eightBitInputs whether products with weights of 4 bits round their inputs
  * @param adapter the adapter that is merged into matrices; null for none
  */
@@ -68,7 +68,7 @@ public record Loading(
     /**
      * Reads something on the calling thread, while another thread of the Compute allocates memory for weights.
      *
-     * @param source the source of the weights, which will all be packed, except for a table of words
+     * @param source the source of the weights, which will all be packed, except for a word embedding table
      */
     public <T> T besideMemory(WeightSource source, Callable<T> read) throws IOException {
         long[] bytes = source.names().stream().mapToLong(source::bytes).toArray();

@@ -165,7 +165,7 @@ public final class PackedFile {
         return file.names().size();
     }
 
-    /** Returns the bytes of a file in this one, in place. */
+    /** Returns the bytes of an embedded file, in place. */
     public Tensor bytes(String name) {
         Tensor bytes = file.get(name);
         if (bytes.dtype() != DType.I8 || bytes.rank() != 1) {
@@ -174,7 +174,7 @@ public final class PackedFile {
         return bytes;
     }
 
-    /** Returns the bytes of a small file in this one. */
+    /** Returns the bytes of a small embedded file. */
     public byte[] toArray(String name) {
         MemorySegment memory = bytes(name).memory();
         Checks.fitsInt(memory.byteSize(), "bytes of " + name);

@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Takes the weights of a model from a source, each by its name and sizes, and records all weights that it returned. Matrices are packed, in
- * their stored format or in another one; tables are read in place. For one thread.
+ * their stored format or in another one; tables are read in place. Not thread-safe.
  */
 public final class Weights {
     private static final String WEIGHT = ".weight";
@@ -274,12 +274,12 @@ public final class Weights {
         return name.endsWith(WEIGHT) ? name.substring(0, name.length() - WEIGHT.length()) : name;
     }
 
-    /** Takes the table of words, of any sizes if these are null. */
+    /** Takes the word embedding table, of any sizes if these are null. */
     public EmbeddingTables words(String name, @Nullable Shape sizes) {
         return words(name, sizes == null ? shape(name) : sizes, false);
     }
 
-    /** Takes the table of words of a model that only sums rows; its elements may be integers. */
+    /** Takes the word embedding table of a model that only sums rows; its elements may be integers. */
     public EmbeddingTables summedWords(String name, long rows, long columns) {
         return words(name, Shape.of(rows, columns), true);
     }

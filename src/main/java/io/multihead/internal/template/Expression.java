@@ -20,8 +20,8 @@ sealed interface Expression {
     /**
      * A filter or a test with its arguments.
      *
-     * @param name of it
-     * @param arguments without the value
+     * @param name the name of the filter or test
+     * @param arguments the arguments after the value
      */
     record Use(String name, Arguments arguments) {}
 

@@ -51,7 +51,7 @@ final class ObjectCall {
         return complete;
     }
 
-    /** Returns the reason why it is not a call; empty if it may be one. */
+    /** Returns the reason why the object is not a call; empty if it may be a call. */
     String problem() {
         return problem;
     }

@@ -137,7 +137,7 @@ record AxisLayout(List<Integer> batch, List<Integer> tokens) {
     }
 
     /**
-     * A result {@code [batch, tokens, features]} that is on its way to a tensor of the caller.
+     * A result {@code [batch, tokens, features]} that is written to a tensor of the caller, directly or from a temporary.
      *
      * @param grouped the tensor to which the result is written: a view of the caller's tensor, or a dense temporary
      * @param ordered the caller's tensor {@link #inOrder} if the result is a temporary, else null

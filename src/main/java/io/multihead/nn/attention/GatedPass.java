@@ -13,7 +13,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A recorded call of {@link GatedCrossAttention}. For one thread at a time; inputs, output and parameters must not change before
+ * A recorded call of {@link GatedCrossAttention}. Not thread-safe; inputs, output and parameters must not change before
  * it is closed.
  */
 public final class GatedPass implements Pass {

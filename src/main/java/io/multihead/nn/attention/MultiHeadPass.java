@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A recorded call of {@link MultiHeadAttention}. It keeps the projected heads, their attention and its log-sum-exp, all linear in the
- * number of tokens, and the attention weights if they were requested. For one thread at a time; inputs, outputs and parameters must
+ * number of tokens, and the attention weights if they were requested. Not thread-safe; inputs, outputs and parameters must
  * not change before it is closed.
  */
 public final class MultiHeadPass implements Pass {

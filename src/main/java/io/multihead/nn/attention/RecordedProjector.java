@@ -95,7 +95,7 @@ final class RecordedProjector implements Projector {
      *
      * @param separate dense gradients of three projections, or none
      * @param fused the dense gradient of the fused projection, or null
-     * @param heads views of them
+     * @param heads views of these gradients as heads
      */
     record HeadGradients(
             Map<Projection, Tensor> separate, @Nullable Tensor fused, ProjectedHeads heads) {}

@@ -61,7 +61,7 @@ final class BackwardWorker {
     /**
      * Begins a task with the thread's reader and writer of user memory.
      *
-     * @param tasksPerThread how many tasks a thread has; rows of at most as many heads are read at once
+     * @param tasksPerThread the number of tasks of a thread, which is the largest number of heads whose rows are read together
      */
     void bind(AttentionProblem problem, int sequence, int keyValueHead, Packer packer, int tasksPerThread) {
         group.bind(problem, sequence, keyValueHead);

@@ -34,7 +34,7 @@ import java.util.stream.Stream;
  * @param layers number of blocks
  * @param heads attention heads of a block
  * @param inner elements between the two products of a feed-forward layer
- * @param vocabulary rows of the table of words
+ * @param vocabulary rows of the word embedding table
  * @param firstPosition the row of the first token's position: 0 for BERT; RoBERTa's rows begin with the rows of padding
  * @param positions rows from there on: the largest number of tokens of one sequence
  * @param types rows of the table of token types

@@ -32,7 +32,7 @@ public interface EncoderConfig {
     /** Returns the attention heads of a block. */
     int heads();
 
-    /** Returns the rows of the table of words. */
+    /** Returns the rows of the word embedding table. */
     int vocabulary();
 
     /** Returns the largest number of tokens of one sequence. */

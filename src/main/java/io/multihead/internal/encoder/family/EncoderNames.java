@@ -6,7 +6,7 @@ import java.util.Set;
 /**
  * The weights of a checkpoint that belong to an encoder.
  *
- * @param words the table of words, which every encoder has: the prefix of this name is the prefix of all names of the encoder
+ * @param words the word embedding table, which every encoder has: the prefix of this name is the prefix of all names of the encoder
  * @param prefixes the possible prefixes
  * @param parts prefixes of names of parts of the encoder; a weight with such a name and no prefix belongs to no other part
  * @param head prefixes of the head that classifies sequences, with or without the prefix; empty if it is not used

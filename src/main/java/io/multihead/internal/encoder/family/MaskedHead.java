@@ -15,7 +15,8 @@ import java.util.stream.Collectors;
 
 /**
  * The head of a masked language model (Devlin et al. 2019): a linear layer, GELU, layer normalization, and a linear layer with an output
- * for each token of the vocabulary, whose weights are the table of words unless the model states otherwise. Immutable and thread-safe.
+ * for each token of the vocabulary, whose weights are the word embedding table unless the model states otherwise. Immutable and
+ * thread-safe.
  */
 public final class MaskedHead {
     private static final String BERT = "cls.predictions.";
@@ -128,7 +129,7 @@ public final class MaskedHead {
         }
     }
 
-    /** Returns whether the last layer's weights are the table of words. */
+    /** Returns whether the last layer's weights are the word embedding table. */
     public boolean isTied() {
         return isTied;
     }

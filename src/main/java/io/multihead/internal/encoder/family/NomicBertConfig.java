@@ -45,7 +45,7 @@ public record NomicBertConfig(Sizes sizes, int types, double epsilon, Rotation r
     private static final String CLASSIFIER = "classifier.";
     private static final String POOLER = "pooler.dense";
     private static final String GATE = "activation_function";
-    /** The code rounds a gated layer's elements up to whole multiples. */
+    /** The model's code rounds the elements of a gated layer up to a multiple of this number. */
     private static final int INNER_MULTIPLE = 256;
 
     private static final Map<String, Activation> GATES = Map.of("swiglu", Activation.SILU, "geglu", Activation.GELU);

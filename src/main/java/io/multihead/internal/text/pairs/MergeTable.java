@@ -21,9 +21,9 @@ public final class MergeTable {
     private static final long EMPTY = -1;
     private static final int SMALLEST = 10;
 
-    /** By merge: its rank, lower first. */
+    /** The rank of each merge. Merges of lower rank come first. */
     private final int[] ranks;
-    /** By merge: the resulting symbol. */
+    /** The resulting symbol of each merge. */
     private final int[] results;
 
     private long[] entries = filled(SMALLEST);

@@ -41,7 +41,10 @@ public final class PieceArray {
     private final BitSet used = new BitSet();
     private final BitSet states = new BitSet();
     private int firstFree;
-    /** By depth, since a node waits for the nodes below it: the bytes of its children, and the first piece of each. */
+    /**
+     * The bytes of a node's children and the first piece of each child, by the depth of the node. A node is kept until the nodes below it
+     * are complete.
+     */
     private final List<Children> levels = new ArrayList<>();
 
     private static final class Children {
