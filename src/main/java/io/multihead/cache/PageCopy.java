@@ -27,7 +27,7 @@ final class PageCopy extends Operation implements LoopBody {
     private static final FloatsKey ROWS = new FloatsKey();
     private static final FloatsKey BUFFER = new FloatsKey();
 
-    /** Direction and representation. */
+    /** The direction of a copy and the representation of the copied elements. */
     enum Way {
         /** From pages, stored elements and their scales. */
         READ,

@@ -128,7 +128,7 @@ public final class AnswerFormat {
     /**
      * {@return a parser of one answer}
      *
-     * @param listener receives its parts
+     * @param listener receives the parts of the answer
      */
     public AnswerParser parser(AnswerListener listener) {
         return new AnswerParser(Checks.notNull(listener, "listener"), this::id, this::reader);

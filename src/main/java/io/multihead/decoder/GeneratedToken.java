@@ -8,7 +8,8 @@ import java.util.List;
  *
  * @param id the token
  * @param text the completed part of the text since the last token: whole code points, without a possible beginning of a stop sequence. The
- *     texts of all tokens concatenated are the text. The result of a canceled or timed-out generation may also contain held-back text
+ *     concatenated texts of all tokens are the generated text. The result of a canceled or timed-out generation may also contain held-back
+ *     text
  * @param logProbability logarithm of the token's probability in the model, without temperature and penalties; NaN unless the options
  *     request it
  * @param mostProbable the model's most probable tokens, as many as the options request, or fewer if no others have a positive probability

@@ -338,7 +338,7 @@ final class GgufSettings implements Settings {
         return factor == 0 ? 1 : factor;
     }
 
-    /** Returns the number of tokens of the first training. */
+    /** Returns the context length of the original training, before the context was extended. */
     private int original(int context, int least) {
         int original = integer(ORIGINAL, context);
         if (original < least) {

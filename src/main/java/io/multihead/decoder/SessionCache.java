@@ -233,7 +233,8 @@ final class SessionCache {
     }
 
     /**
-     * Opens the only sequence of a file whose notes are accepted; it must have the number of tokens that {@code length} returns afterwards.
+     * Opens the only sequence of a file. {@code accept} checks the caller's metadata in the file; {@code length} then returns the number of
+     * tokens that the sequence must have.
      */
     CachedSequence load(Path file, Consumer<Map<String, String>> accept, IntSupplier length) throws IOException {
         CachedSequence[] sequence = new CachedSequence[1];

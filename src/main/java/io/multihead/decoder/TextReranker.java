@@ -183,12 +183,12 @@ public final class TextReranker implements AutoCloseable {
                 first = last;
             }
         } finally {
-            base.close(); // it leaves its tokens to later calls
+            base.close(); // later calls reuse the tokens of the session
         }
         return scores;
     }
 
-    /** Returns the end of the passages from one on that have memory together. */
+    /** Returns the end of the passages, from {@code first} on, for which there is memory at the same time. */
     private int together(List<int[]> prompts, int first, int shared) {
         long capacity = prompt.capacity - shared;
         int last = first;

@@ -54,7 +54,7 @@ public enum ToolCallFormat {
     LFM_2(new LfmCalls()),
     /** A name and a block of JSON within the marks of DeepSeek: V3 and R1. */
     DEEPSEEK(DeepSeekCalls.fenced()),
-    /** A name and JSON within these marks: DeepSeek V3.1. */
+    /** A name and JSON within the marks of DeepSeek: V3.1. */
     DEEPSEEK_3_1(DeepSeekCalls.bare()),
     /** <code>&lt;start_function_call&gt;call:name{key:&lt;escape&gt;text&lt;escape&gt;}&lt;end_function_call&gt;</code>: FunctionGemma. */
     FUNCTION_GEMMA(GemmaCalls.functionGemma()),

@@ -63,6 +63,6 @@ abstract class Notation {
     /** Returns names of properties in the order in which they are written. */
     abstract List<String> ordered(Collection<String> names);
 
-    /** Returns the words of null. */
+    /** Returns the words for null in this notation. */
     abstract List<String> nulls();
 }

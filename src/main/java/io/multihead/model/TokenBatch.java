@@ -53,7 +53,7 @@ public final class TokenBatch {
     /** One for each number of sequences, since attention needs arrays of the exact length. */
     private @Nullable Boundaries[] boundaries = new Boundaries[FIRST_SEQUENCES];
 
-    /** Scratch of calls for a number of sequences; all of it is changed by a later batch, and never leaves this package. */
+    /** Scratch of calls for a number of sequences; a later batch changes it, and no caller outside this package gets it. */
     private static final class Boundaries {
         final long[] offsets;
         final long[] keys;

@@ -39,7 +39,7 @@ public final class Transformer {
     private final @Nullable LayerEmbeddings layerEmbeddings;
     private final BufferSizes sizes;
     private final List<StateSizes> states;
-    /** The caches among them that hold keys and values. */
+    /** The number of states that are keys and values. */
     private final int attentions;
 
     private final long positions;

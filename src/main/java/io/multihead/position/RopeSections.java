@@ -96,7 +96,7 @@ public final class RopeSections {
         return count;
     }
 
-    /** Returns the pairs of each stream; must not be changed. */
+    /** Returns the pairs of each stream. The caller must not change them. */
     int[][] pairs() {
         return pairs;
     }

@@ -62,12 +62,12 @@ public final class Vocabulary {
         return new Vocabulary(tokens, types, scores.clone(), ownSize);
     }
 
-    /** Returns this vocabulary, of which the tokens from {@code first} on were added to the model's own. */
+    /** Returns this vocabulary, of which the tokens from {@code first} on were added to the model's own vocabulary. */
     Vocabulary withAddedFrom(int first) {
         return new Vocabulary(tokens, types, scores, first);
     }
 
-    /** Returns one more than the largest id of a token of the model's own. */
+    /** Returns one more than the largest id of a token of the model's own vocabulary. */
     int ownSize() {
         return ownSize;
     }

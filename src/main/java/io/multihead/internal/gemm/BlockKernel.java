@@ -20,7 +20,7 @@ import java.lang.foreign.MemorySegment;
 
 /**
  * Loops 2 and 1 for a B of quantized blocks: a panel's scales are widened, and for tiles of many rows also its fields; tiles of few rows
- * read the stored fields. With 16 vector registers, only rounded rows have widened fields. The bits are the same. Belongs to
+ * read the stored fields. With 16 vector registers, only rounded rows have widened fields. All variants give the same bits. Belongs to
  * one thread.
  */
 final class BlockKernel {

@@ -141,7 +141,7 @@ public final class PackedMatrix {
      */
     public static PackedMatrix of(PanelFormat format, BlockTensor tensor, Arena arena, Loop loop) {
         long k = tensor.columns();
-        int n = (int) tensor.shape().dim(0); // also without elements
+        int n = (int) tensor.shape().dim(0); // defined even if the tensor has no elements
         PackedMatrix packed = new PackedMatrix(format, k, n, PanelMemory.segment(arena, bytes(format, k, n)));
         loop.run(Math.ceilDiv(n, ROWS_OF_TASK), task -> packed.pack(tensor, 0, (int) task * ROWS_OF_TASK));
         return packed;

@@ -41,7 +41,7 @@ public final class MicroKernel {
     /** Rows of A in the tile for remainders, and for a few queries that share a head. */
     public static final int MR_SMALL = 4;
 
-    /** Largest k of a tile: A's rows are {@link Lanes#ROW} floats apart, which is more. */
+    /** The largest k of a tile. The distance of A's rows, {@link Lanes#ROW} floats, is larger. */
     public static final int MAX_DEPTH = 512;
 
     /** The largest number of multiply-adds in one chain; chains are shorter if their sums are compensated. Results depend on it. */

@@ -11,9 +11,9 @@ import jdk.incubator.vector.FloatVector;
  * The recurrence of Mamba-2 (Dao, Gu 2024, "Transformers are SSMs", section 2) of 32 columns of a head's state, token by token:
  * {@code S = a S + b (r x)^T}, and {@code y = S^T c}.
  *
- * <p>Lanes run along the columns and every sum along the rows, one chain of fused multiply-adds in ascending order. So no sum crosses lanes, and
- * the bits are the same at every lane width and in any division of tokens into calls. Two tokens are processed in one pass over the state:
- * each of its elements is read and written once for both, with the same steps as for one token after the other.
+ * <p>Lanes run along the columns and every sum along the rows, one chain of fused multiply-adds in ascending order. Therefore no sum
+ * crosses lanes, and the bits are the same at every lane width and in any division of tokens into calls. Two tokens are processed in one
+ * pass over the state: each of its elements is read and written once for both, with the same steps as for one token after the other.
  *
  * <p>A panel of 128 rows has 16 KB and stays in L1 while the tokens of a call pass.
  */

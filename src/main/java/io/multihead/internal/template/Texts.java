@@ -32,7 +32,10 @@ final class Texts {
         return which == null ? Python.isSpace(c) : which.indexOf(c) >= 0;
     }
 
-    /** Divides a text at a separator, at most {@code most} times, or everywhere if that is negative; from its end if {@code last}. */
+    /**
+     * Divides a text at a separator, at most {@code most} times, or at all separators if {@code most} is negative; from the end of the text
+     * if {@code last}.
+     */
     static List<Object> split(PromptText text, PromptText separator, long most, boolean last) {
         String chars = text.toString();
         String between = separator.toString();

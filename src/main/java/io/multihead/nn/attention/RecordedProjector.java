@@ -104,7 +104,7 @@ final class RecordedProjector implements Projector {
      * Backward through the input projections: adds the gradients of parameters.
      *
      * @param to the tensors of the gradients of the inputs {@code [batch, tokens, features]}, written; none if not needed. If one tensor
-     *     was several inputs, the first of them receives the sum
+     *     was given as several inputs, the first gradient tensor of these inputs receives the sum
      */
     void backwardInputs(
             Compute cpu,
