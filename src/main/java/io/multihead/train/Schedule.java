@@ -56,7 +56,9 @@ public interface Schedule {
     private static Schedule warmed(double peak, long warmUp, long all, DoubleUnaryOperator fall) {
         Checks.finiteAtLeast(peak, 0, "peak");
         Checks.atLeast(warmUp, 0, "warmUp");
-        Checks.atLeast(all, warmUp, "all");
+        if (all < warmUp) {
+            throw Checks.fail("all", String.valueOf(all), "expected at least the " + warmUp + " steps of warmUp");
+        }
         return step -> {
             if (step < warmUp) {
                 return peak * (step + 1) / warmUp;
