@@ -15,21 +15,22 @@ import java.util.stream.Stream;
  */
 final class Sections {
     private static final String LEGEND = """
-            Impls take turns: in each round, one fork of every impl of a case runs before any has a second. A row is one impl in one case.
+            Implementations (impls) alternate: in each round, one fork of every impl of a case runs before any impl runs a second fork. A row is one
+            impl in one case.
 
-            - **ms**: median over rounds of the median over iterations. **spread**: slowest fork over that.
-            - **of the best peer**: the time of the fastest peer of the same round over this one, so that above 1 is faster than every
-              peer; the median over rounds. **interval**: the lowest and the highest of five rounds, which contain the median with 94 %
-              whatever the distribution (sign test; of more rounds, the narrowest order statistics with 90 %). **verdict**: ahead or behind
-              where that interval is on one side of 1, else level; nothing with fewer than five rounds. One verdict in sixteen is chance, half
-              of those on each side.
-            - **of the limit**: GFLOP/s over the FMA peak, or GB/s over the read bandwidth, of the same number of threads: the highest that a
-              fork of the probe reached; where the peak of two was not measured, it is twice the peak of one. GB/s count each weight, key and
-              value once; data in the processor's caches can be read faster than memory.
-            - Where each call was timed separately (`Sampled`): **ms** is the median call, **p99** the 99th percentile over it, **B/call** the bytes
-              that a call allocates, including JMH's own.
+            - **ms**: the median over rounds of the median over iterations. **spread**: the time of the slowest fork divided by this median.
+            - **of the best peer**: the time of the fastest peer divided by the time of this impl in the same round, as the median over rounds. A
+              ratio above 1 means that this impl is faster than every peer. **interval**: the lowest and the highest ratio of five rounds, which
+              contain the median with a probability of 94 % for any distribution (sign test). With more rounds, the interval is the narrowest pair of
+              order statistics with a probability of at least 90 %. **verdict**: ahead or behind if the interval is on one side of 1, else level.
+              Fewer than five rounds have no verdict. One verdict in sixteen is chance, half of them on each side.
+            - **of the limit**: GFLOP/s divided by the FMA peak, or GB/s divided by the read bandwidth, of the same number of threads. The limit is
+              the highest value that a fork of the probe reached. If the limit of two threads was not measured, it is twice the limit of one thread.
+              GB/s count each weight, key and value once. Data in the processor's caches can be read faster than memory.
+            - If each call was timed separately (`Sampled`), **ms** is the median call, **p99** is the 99th percentile divided by the median, and
+              **B/call** is the number of bytes that a call allocates, including JMH's own allocations.
 
-            Cases without an interval were measured before rounds were, all forks of an impl after each other.
+            Cases without an interval were measured before the study had rounds. All forks of an impl then ran one after another.
             """;
 
     private Sections() {}
