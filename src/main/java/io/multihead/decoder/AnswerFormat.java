@@ -12,8 +12,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The format of a model's answer to one prompt: thoughts, text, and tool calls. {@link Session#answerFormat} returns it after the prompt
- * was appended. Immutable and thread-safe.
+ * The format of a model's answer to one prompt: thoughts, text, and tool calls. {@link Session#answerFormat} returns the format after the
+ * prompt was appended. Immutable and thread-safe.
  *
  * <pre>{@code
  * session.appendChat(ChatPrompt.of(messages).withTools(tools));
@@ -45,7 +45,7 @@ public final class AnswerFormat {
         this.promptTokens = promptTokens;
     }
 
-    /** Returns the format of answers to a prompt with this end. */
+    /** Returns the format of answers to a prompt that ends with {@code promptEnd}. */
     static AnswerFormat of(CallGrammars grammars, List<ToolDefinition> tools, String promptEnd, int promptTokens) {
         List<ToolDefinition> all = Checks.noNulls(tools, "tools");
         Optional<ToolCallFormat> calls = grammars.format();
@@ -79,8 +79,8 @@ public final class AnswerFormat {
      * unless the prompt began a thought.
      *
      * @param options any options; their constraint applies, too
-     * @throws IllegalArgumentException if there are no tools, or a schema has a keyword that grammars do not support; the message names its
-     *     place
+     * @throws IllegalArgumentException if there are no tools, or a schema has a keyword that grammars do not support; the message names the
+     *     place of the keyword
      */
     public GenerationOptions requiring(GenerationOptions options) {
         requireTools();
@@ -88,8 +88,8 @@ public final class AnswerFormat {
     }
 
     /**
-     * {@return options with which the answer may be any text up to the mark of a call}. After this mark it consists of one or more calls.
-     * Each call names one of the tools and is valid against its schema. Thoughts are not restricted.
+     * {@return options with which the answer may be any text up to the mark of a call}. After this mark, the answer consists of one or more
+     * calls. Each call names one of the tools and is valid against its schema. Thoughts are not restricted.
      *
      * @param options any options; their constraint applies, too
      * @throws IllegalArgumentException if there are no tools, a schema has a keyword that grammars do not support, or calls have no mark,
@@ -106,7 +106,7 @@ public final class AnswerFormat {
      *
      * @param options any options; their constraint applies, too
      * @param schema a JSON schema, as {@link Grammar#ofJsonSchema} takes it
-     * @throws IllegalArgumentException if a schema has a keyword that grammars do not support; the message names its place
+     * @throws IllegalArgumentException if a schema has a keyword that grammars do not support; the message names the place of the keyword
      */
     public GenerationOptions json(GenerationOptions options, String schema) {
         return constrained(options, Checks.notNull(schema, "schema"), false);
@@ -154,7 +154,10 @@ public final class AnswerFormat {
                 : new MarkedAnswer(null, List.of(), thoughtEnd, sink);
     }
 
-    /** Returns an id that no other call of a chat has, as its prompts grow: nine letters and digits, as Mistral's templates require. */
+    /**
+     * Returns an id that is unique within a chat, because the prompts of a chat grow. The id has nine letters and digits, as Mistral's
+     * templates require.
+     */
     private String id(int index) {
         long number = ((long) promptTokens * CALLS_OF_AN_ANSWER + index) % IDS;
         String digits = Long.toString(number, Character.MAX_RADIX);

@@ -27,7 +27,7 @@ public final class AnswerParser {
     private Optional<String> problem = Optional.empty();
     private boolean ended;
 
-    /** Begins an answer; {@code ids} returns the id of a call from its number, empty for the id in the answer. */
+    /** Begins an answer. {@code ids} returns the id for the number of a call, or an empty string for the id in the answer. */
     AnswerParser(AnswerListener listener, IntFunction<String> ids, Function<AnswerSink, AnswerReader> reader) {
         this.listener = listener;
         this.ids = ids;
@@ -70,7 +70,7 @@ public final class AnswerParser {
     }
 
     /**
-     * Takes the next piece of the answer, and reports to the listener the parts that it completes.
+     * Takes the next piece of the answer, and reports to the listener the parts that the piece completes.
      *
      * @param piece any number of characters, such as {@link GeneratedToken#text()}
      * @throws IllegalStateException if the answer was ended
@@ -94,7 +94,7 @@ public final class AnswerParser {
         return new ModelAnswer(reasoning.toString(), content.toString(), calls);
     }
 
-    /** Returns why a part of the answer that began like a call is not a call. */
+    /** Returns the reason why a part of the answer that began like a call is not a call; empty if there is no such part. */
     Optional<String> problem() {
         return problem;
     }

@@ -20,7 +20,7 @@ final class AnswerTask extends SessionTask {
     /**
      * Returns the probability of yes, relative to both answers.
      *
-     * @param name of the text, for errors
+     * @param name the name of the text, for errors
      */
     double score(String name) {
         if (!Double.isFinite(yes) || !Double.isFinite(no)) {

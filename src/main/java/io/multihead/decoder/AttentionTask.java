@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/** Computes all tokens of a session, and the attention weights of the last one in some layers. */
+/** Computes all tokens of a session, and the attention weights of the last token in some layers. */
 final class AttentionTask extends SessionTask {
     private final int[] layers;
     private final float[][] found;
@@ -32,7 +32,7 @@ final class AttentionTask extends SessionTask {
                 .toList();
     }
 
-    /** Returns weights by requested layer, head, and token of the session. */
+    /** Returns the weights, indexed by requested layer, by head, and by token of the session. */
     float[][][] weights() {
         int keys = session.tokens.size();
         float[][][] weights = new float[layers.length][][];

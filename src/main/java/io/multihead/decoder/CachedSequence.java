@@ -6,22 +6,24 @@ package io.multihead.decoder;
  * the sequence is closed.
  */
 final class CachedSequence {
-    /** Under the lock. */
+    /** The number of this sequence in the cache. Guarded by the lock. */
     int number;
 
-    /** Set by the thread that closes its session, before its number is free. */
+    /** Whether the session is closed. The thread that closes the session sets this flag before the number of the sequence is free. */
     volatile boolean isClosed;
 
-    /** The number of the last call that used it, counted over all calls of the same cache. */
+    /** The number of the last call that used this sequence, counted over all calls of the same cache. */
     volatile long turn;
 
-    /** Whether a call uses it. */
+    /** Whether a call uses this sequence. */
     volatile boolean isUsed;
 
-    /** Whether its session has released it, and it is kept for other sessions. Under the lock. */
+    /** Whether the session has released this sequence, which is kept for other sessions. Guarded by the lock. */
     boolean isGivenUp;
 
-    /** Whether its oldest tokens were dropped, so that the remaining ones cannot be computed again. Under the lock. */
+    /**
+     * Whether the oldest tokens of this sequence were dropped. The remaining tokens can then not be computed again. Guarded by the lock.
+     */
     boolean hasSlid;
 
     CachedSequence(int number) {

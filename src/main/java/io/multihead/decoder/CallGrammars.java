@@ -12,15 +12,15 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The notation in which a model writes calls of tools. The most recent grammars are kept, since a grammar keeps its computed states.
- * Thread-safe.
+ * The notation in which a model writes calls of tools. The most recently used grammars are kept, because a grammar keeps its computed
+ * states. Thread-safe.
  */
 final class CallGrammars {
     private static final int MOST = 16;
 
     /**
-     * The sources of a grammar: calls of tools if there are any, JSON that conforms to a schema unless the schema is empty, or text before
-     * calls; all after the end of a thought.
+     * The sources of a grammar: calls of tools if there are any, JSON that conforms to the schema unless the schema is empty, and text
+     * before calls if {@code text} is true. All of them follow the end of a thought.
      */
     record Key(
             Optional<ToolCallFormat> format,
@@ -31,7 +31,7 @@ final class CallGrammars {
 
     private final Supplier<ChatTemplate> template;
     private @Nullable Optional<ToolCallFormat> format;
-    /** In the order of their last use. */
+    /** The known grammars, in the order of their last use. */
     private final Map<Key, Grammar> known = new LinkedHashMap<>(MOST, 0.75F, true) {
         private static final long serialVersionUID = 1L;
 
@@ -83,7 +83,7 @@ final class CallGrammars {
         }
     }
 
-    /** Fails if a schema has no grammar by itself: this error names the tool, and not a rule of the grammar. */
+    /** Fails if a schema alone has no grammar. This error names the tool instead of a rule of the grammar. */
     private static void requireSchemas(Key key) {
         for (ToolDefinition tool : key.tools()) {
             Checks.in("tools." + tool.name() + ".parameters", () -> Grammar.ofJsonSchema(tool.parameters()));

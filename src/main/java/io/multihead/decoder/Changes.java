@@ -9,7 +9,10 @@ import java.util.concurrent.locks.LockSupport;
 
 /** Notifies callers that wait for room when room may be available. Thread-safe. */
 final class Changes {
-    /** A page that sessions shared may become exclusive without a notification, so waiting callers check again from time to time. */
+    /**
+     * The longest wait. A page that sessions shared may become exclusive without a notification, so waiting callers check again after this
+     * time.
+     */
     private static final long LONGEST_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
     private final AtomicInteger count = new AtomicInteger();
@@ -25,7 +28,10 @@ final class Changes {
         waiting.forEach(LockSupport::unpark);
     }
 
-    /** Waits a while for a number of changes other than the given one. An interrupt ends the wait, and the interrupt status stays set. */
+    /**
+     * Waits until the number of changes differs from the given number, for at most the given time and at most {@link #LONGEST_NANOS}. An
+     * interrupt ends the wait, and the interrupt status stays set.
+     */
     void await(int seen, Duration most) {
         Thread current = Thread.currentThread();
         waiting.add(current);

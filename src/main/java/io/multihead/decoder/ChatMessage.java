@@ -4,7 +4,7 @@ import io.multihead.internal.base.Checks;
 import java.util.List;
 
 /**
- * One message of a chat. Its texts never become control tokens.
+ * One message of a chat. The texts of a message never become control tokens.
  *
  * @param role the writer of the message
  * @param content the text; for a tool, its result
@@ -15,7 +15,7 @@ import java.util.List;
  */
 public record ChatMessage(
         Role role, String content, List<ToolCall> toolCalls, String callId, String toolName, String reasoning) {
-    /** Who wrote a message. */
+    /** The writer of a message. */
     public enum Role {
         /** The system prompt. */
         SYSTEM,
@@ -44,7 +44,7 @@ public record ChatMessage(
     }
 
     /**
-     * Makes a message with only a text.
+     * Makes a message that has only a text.
      *
      * @param role the writer of the message
      * @param content the text

@@ -11,13 +11,14 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * A chat for a {@link ChatTemplate}, which the model continues. Immutable.
+ * A chat that the model continues, as a {@link ChatTemplate} takes it. Immutable.
  *
  * @param messages the messages in their order, at least one
  * @param tools the tools that the model may call
- * @param variables of the template, by name: options such as {@code enable_thinking}. Values are strings, {@link io.multihead.text.PromptText},
- *     booleans, numbers, and lists and maps of these
- * @param time for the template; if it is absent, the time of the system's clock and time zone when the prompt is rendered
+ * @param variables the variables of the template by name, such as {@code enable_thinking}. Values are strings, {@link
+ *     io.multihead.text.PromptText}, booleans, numbers, and lists and maps of these
+ * @param time the time for the template; if it is absent, the template gets the time of the system's clock and time zone when the prompt is
+ *     rendered
  */
 public record ChatPrompt(
         List<ChatMessage> messages,
@@ -71,7 +72,7 @@ public record ChatPrompt(
     /**
      * {@return this chat with a variable of the template}
      *
-     * @param name such as {@code enable_thinking}
+     * @param name the name of the variable, such as {@code enable_thinking}
      * @param value a string, a {@link io.multihead.text.PromptText}, a boolean, a number, or a list or map of these
      * @throws IllegalArgumentException if the value has another type, or the name is {@code messages} or {@code tools}
      */
@@ -90,7 +91,7 @@ public record ChatPrompt(
         return new ChatPrompt(messages, tools, variables, Optional.of(Checks.notNull(newTime, "newTime")));
     }
 
-    /** Returns this chat with the given variables, unless it already has variables of the same names. */
+    /** Returns this chat with default values of variables. A variable that this chat already has keeps its value. */
     ChatPrompt withDefaults(Map<String, Object> defaults) {
         Map<String, Object> all = new LinkedHashMap<>(defaults);
         all.putAll(variables);

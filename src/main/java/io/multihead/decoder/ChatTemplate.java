@@ -21,8 +21,8 @@ import java.util.function.Supplier;
  * The format of a chat for a model: a Jinja program from a file ({@link #of(String)}), a Java function ({@link #of(Function, List)}), or a
  * constant for a family. The template may write control tokens. Messages, calls, tools and variables never become control tokens.
  *
- * <p>The template determines the prompt of a chat, and the orders of messages that it accepts. An exception of the template becomes an
- * {@link IllegalArgumentException} with its message. A chat is refused if the template would omit its tools, calls or results of tools.
+ * <p>The template determines the prompt of a chat and the accepted orders of messages. An exception of the template becomes an {@link
+ * IllegalArgumentException} with the same message. A chat is refused if the template would omit its tools, calls or results of tools.
  *
  * <p>Immutable and thread-safe.
  */
@@ -43,12 +43,12 @@ public final class ChatTemplate {
     public static final ChatTemplate QWEN_2_5 = chatml("QWEN_2_5", FamilyTemplates.QWEN_2_5);
 
     /**
-     * Qwen 3, which may think before it answers if the variable {@code enable_thinking} is true. Thoughts of answers before the last
+     * Qwen 3, which may think before it answers unless the variable {@code enable_thinking} is false. Thoughts of answers before the last
      * question are omitted.
      */
     public static final ChatTemplate QWEN_3 = chatml("QWEN_3", FamilyTemplates.QWEN_3);
 
-    /** Qwen 3 with an empty thought, so the model answers at once. */
+    /** Qwen 3 with an empty thought, so that the model answers at once. */
     public static final ChatTemplate QWEN_3_WITHOUT_THINKING =
             QWEN_3.withVariable("enable_thinking", false).named("QWEN_3_WITHOUT_THINKING");
 
@@ -100,7 +100,7 @@ public final class ChatTemplate {
         return new ChatTemplate(newName, writer, controlTokens, variables);
     }
 
-    /** {@return the families with a constant in this class, by name in lower case} */
+    /** {@return the templates of the constants of this class, by the name of the constant in lower case} */
     public static Map<String, ChatTemplate> families() {
         Map<String, ChatTemplate> families = new LinkedHashMap<>();
         for (ChatTemplate each : List.of(
@@ -111,13 +111,14 @@ public final class ChatTemplate {
     }
 
     /**
-     * Reads a template of a file, a program in Jinja. It has the variables of transformers: {@code messages}, {@code tools}, {@code
-     * add_generation_prompt}, which is true, the names of the model's own tokens such as {@code bos_token}, and the variables of the {@link
-     * ChatPrompt}.
+     * Reads a template of a file, which is a program in Jinja. The template has the variables of transformers: {@code messages}, {@code
+     * tools}, {@code add_generation_prompt} (always true), the names of the model's special tokens such as {@code bos_token}, and the
+     * variables of the {@link ChatPrompt}.
      *
-     * @param jinja {@code tokenizer.chat_template}
+     * @param jinja the program, such as {@code tokenizer.chat_template} of a GGUF file
      * @return the template
-     * @throws IllegalArgumentException if it is malformed or uses an unsupported construct; the message names the construct and its line
+     * @throws IllegalArgumentException if the program is malformed or uses an unsupported construct; the message names the construct and
+     *     its line
      */
     public static ChatTemplate of(String jinja) {
         Template template = Checks.in(NAME, () -> Template.parse(Checks.notNull(jinja, "jinja")));
@@ -125,10 +126,10 @@ public final class ChatTemplate {
     }
 
     /**
-     * {@return a template that a program writes in Java}
+     * {@return a template that is a Java function}
      *
-     * @param writer makes the prompt of a chat; must be thread-safe
-     * @param controlTokens the control tokens that it writes, which a model's vocabulary must have
+     * @param writer the function that makes the prompt of a chat; must be thread-safe
+     * @param controlTokens the control tokens that the function writes, which a model's vocabulary must have
      */
     public static ChatTemplate of(Function<ChatPrompt, PromptText> writer, List<String> controlTokens) {
         return new ChatTemplate(
@@ -141,7 +142,7 @@ public final class ChatTemplate {
     /**
      * {@return this template with a default for a variable that a {@link ChatPrompt} does not set}
      *
-     * @param variable its name, such as {@code enable_thinking}
+     * @param variable the name of the variable, such as {@code enable_thinking}
      * @param value a string, a {@link PromptText}, a boolean, a number, or a list or map of these
      */
     public ChatTemplate withVariable(String variable, Object value) {
@@ -152,8 +153,8 @@ public final class ChatTemplate {
     }
 
     /**
-     * Returns a template that is this one for a chat without tools, and another one for a chat with tools, like transformers' choice among
-     * the templates of a file.
+     * Returns a template that uses this template for a chat without tools and another template for a chat with tools. Transformers chooses
+     * among the templates of a file in the same way.
      */
     ChatTemplate withToolUse(Supplier<ChatTemplate> other) {
         return new ChatTemplate(
@@ -163,21 +164,21 @@ public final class ChatTemplate {
                 variables);
     }
 
-    /** Returns this template with the names of a model's own tokens, if it has no names. */
+    /** Returns this template with the names of a model's special tokens. Variables that are already set keep their values. */
     ChatTemplate withTokensOf(Tokenizer tokenizer) {
         Map<String, Object> all = new LinkedHashMap<>(TemplateVariables.tokens(tokenizer));
         all.putAll(variables);
         return new ChatTemplate(name, writer, controlTokens, all);
     }
 
-    /** Returns tokens that a model's vocabulary must have. */
+    /** Returns the control tokens that a model's vocabulary must have. */
     List<String> controlTokens() {
         return controlTokens;
     }
 
     /**
      * Writes a chat up to the start of the model's answer. {@link Session#appendChat(ChatPrompt)} adds the variables that name the model's
-     * own tokens, such as {@code bos_token}. {@link LanguageModel#chatTemplate} has these variables, too, if it is the template of the
+     * special tokens, such as {@code bos_token}. {@link LanguageModel#chatTemplate} has these variables, too, if it is the template of the
      * file.
      *
      * @param prompt the chat
@@ -189,7 +190,7 @@ public final class ChatTemplate {
         return Checks.notNull(written, "prompt that the writer returns");
     }
 
-    /** Writes a chat in the first form in which the template writes all of it. */
+    /** Writes a chat in the first form that the template writes completely. */
     private static PromptText write(Template template, ChatPrompt prompt) {
         LocalDateTime time = prompt.time().orElseGet(LocalDateTime::now);
         List<IllegalArgumentException> failures = new ArrayList<>();
@@ -205,7 +206,7 @@ public final class ChatTemplate {
                 }
             }
         }
-        // the omitted text is more informative than the reason why another form cannot be written
+        // an error that names the omitted part is more informative than the reason why another form cannot be written
         IllegalArgumentException cause = failures.stream()
                 .filter(failure -> String.valueOf(failure.getMessage()).endsWith(LEFT_OUT))
                 .findFirst()

@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.SequencedCollection;
 
 /**
- * Chats whose messages have any order, for example after a memory dropped the oldest messages, or after a failed call. Many templates accept
- * only alternating questions and answers.
+ * Adapts chats whose messages are in any order, for example after a memory dropped the oldest messages, or after a failed call. Many
+ * templates accept only alternating questions and answers.
  */
 public final class ChatTurns {
     private static final String BLANK_LINE = "\n\n";
@@ -18,12 +18,12 @@ public final class ChatTurns {
 
     /**
      * Appends a chat unchanged if the model's template accepts it. If the template refuses it, the chat is appended {@linkplain #of in
-     * turns}. If the template refuses that, too, the system message becomes the start of the first question.
+     * turns}. If the template refuses the turns, too, the system message becomes the start of the first question.
      *
      * @param session the session to which the chat is appended
      * @param messages the whole chat, as for {@link Session#appendChat(List)}
      * @return the session
-     * @throws IllegalArgumentException as {@link Session#appendChat(List)} does for the last form
+     * @throws IllegalArgumentException as {@link Session#appendChat(List)} throws it for the last form of the chat
      * @throws IllegalStateException if the session is closed
      */
     public static Session append(Session session, List<ChatMessage> messages) {
@@ -60,8 +60,8 @@ public final class ChatTurns {
 
     /**
      * Returns a chat in turns. System messages are joined into one first message, with blank lines between them. Answers before the first
-     * question and answers without text and calls are omitted. Several questions or answers in a row are joined into one, with blank lines
-     * between them. Calls of tools and their results do not change.
+     * question and answers without text and calls are omitted. Consecutive questions are joined into one question, and consecutive answers
+     * into one answer, with blank lines between them. Calls of tools and their results do not change.
      *
      * @param messages the chat
      * @return the chat in turns, which ends like the given chat
@@ -84,12 +84,12 @@ public final class ChatTurns {
         return message.content().isEmpty() && message.toolCalls().isEmpty();
     }
 
-    /** Whether a message is only text, which more text can follow. */
+    /** Returns whether a message is only text, so that more text can be appended. */
     private static boolean isText(ChatMessage message) {
         return message.equals(new ChatMessage(message.role(), message.content()));
     }
 
-    /** Appends a message, or its text to the last one if both are text of the same role. */
+    /** Appends a message. If this message and the last message are text of the same role, they are joined. */
     private static void join(List<ChatMessage> to, ChatMessage message) {
         boolean joins = !to.isEmpty()
                 && to.getLast().role() == message.role()

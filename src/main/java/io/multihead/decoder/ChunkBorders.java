@@ -5,7 +5,10 @@ import io.multihead.text.Tokenizer;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 
-/** Assigns the tokens of a text to its parts: a token belongs to the part with its last byte, since a space precedes its word. */
+/**
+ * Assigns the tokens of a text to its parts. A token belongs to the part that contains its last byte, because a token may begin with the
+ * space before its word.
+ */
 final class ChunkBorders {
     private final Tokenizer tokenizer;
     private final String prompt;
@@ -14,7 +17,7 @@ final class ChunkBorders {
     /** The tokens of prompt and text. */
     final int[] ids;
 
-    /** Reads the tokens of a text, which begins with a prompt. */
+    /** Computes the tokens of a text that begins with a prompt. */
     ChunkBorders(Tokenizer tokenizer, String prompt, List<String> chunks) {
         this.tokenizer = tokenizer;
         this.prompt = prompt;
@@ -25,7 +28,7 @@ final class ChunkBorders {
         ids = tokenizer.encode(whole);
     }
 
-    /** Fails if a part ends between the two chars of a character. */
+    /** Fails if a part ends between the two chars of a surrogate pair. */
     private void requireWholeCharacters() {
         for (int i = 1; i < chunks.size(); i++) {
             String before = chunks.get(i - 1);
@@ -45,7 +48,7 @@ final class ChunkBorders {
         int end = bytes(prompt);
         int token = 0;
         for (int i = 0; i <= chunks.size(); i++) {
-            // a space that the tokenizer put before the text belongs to its first part
+            // a space that the tokenizer puts before the text belongs to the first part of the text
             while (token < ids.length && ends[token] <= end && end > 0) {
                 token++;
             }
@@ -63,8 +66,8 @@ final class ChunkBorders {
     }
 
     /**
-     * Returns the end byte of each token in the text; fails if the tokens do not consist of the text's bytes, except for a space that may
-     * precede them.
+     * Returns the end byte of each token in the text. Fails if the bytes of the tokens are not the bytes of the text, except for one space
+     * that may precede them.
      */
     private int[] ends() {
         int total = 0;

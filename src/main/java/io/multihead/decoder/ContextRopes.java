@@ -11,13 +11,14 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * LongRoPE has one list of factors for contexts up to the length in the first training, and another list for longer contexts. Keys of one
- * list do not fit queries of the other, so the list is chosen from the longest text that a session may have, before its first token.
+ * Chooses the factors of LongRoPE. One list of factors is for contexts up to the length of the original training, and another list is for
+ * longer contexts. Keys with the factors of one list do not fit queries with the factors of the other list. Therefore the longest text that
+ * a session may have determines the list, before the first token of the session.
  */
 final class ContextRopes {
     private ContextRopes() {}
 
-    /** Returns a model for contexts of a number of tokens: this model, or a model with the same weights and other frequencies. */
+    /** Returns a model for contexts of a number of tokens: the given model, or a model with the same weights and other frequencies. */
     static Transformer of(Transformer model, List<LayerRule> layers, int tokens) {
         Map<Rope, Rope> changed = new IdentityHashMap<>();
         List<Block> blocks = new ArrayList<>();
@@ -35,7 +36,7 @@ final class ContextRopes {
         return same ? model : model.withBlocks(blocks);
     }
 
-    /** Returns the largest number of tokens of texts that have the frequencies of the shortest texts. */
+    /** Returns the largest number of tokens of a text that has the frequencies of short texts. */
     static int shortTokens(List<LayerRule> layers) {
         for (LayerRule layer : layers) {
             if (layer.rope() != null && layer.rope().config().scaling() instanceof RopeScaling.LongRope longRope) {
@@ -53,7 +54,10 @@ final class ContextRopes {
                 : rope;
     }
 
-    /** Returns the frequencies that contexts of a number of tokens have: sessions with the same frequencies have the same keys. */
+    /**
+     * Returns a name of the frequencies for contexts of a number of tokens. The keys of a session fit other sessions with the same
+     * frequencies.
+     */
     static String name(List<LayerRule> layers, int tokens) {
         for (LayerRule layer : layers) {
             if (layer.rope() != null && layer.rope().config().scaling() instanceof RopeScaling.LongRope longRope) {

@@ -35,11 +35,11 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Makes a model of a configuration and weights. Names are GGUF's, and shapes are {@code [outputs, inputs]}. */
+/** Makes a model from a configuration and weights. The names of weights are GGUF's, and their shapes are {@code [outputs, inputs]}. */
 final class DecoderBuilder {
     private static final String EMBEDDINGS = "token_embd.weight";
     private static final String HEAD = "output.weight";
-    /** Two rows of a head, as the converter of llama.cpp writes them. */
+    /** The name of a head of two rows, as the converter of llama.cpp writes it. */
     private static final String ANSWERS = "cls.output.weight";
 
     private static final String FINAL_NORM = "output_norm.weight";
@@ -96,8 +96,9 @@ final class DecoderBuilder {
     }
 
     /**
-     * Returns the head: the rows of yes and no, in the order of the file's labels, if the model ranks. Otherwise the embeddings are the
-     * head if the file has no head, or stores both and declares them tied. Models for embeddings may have no head, which is null.
+     * Returns the output head. If the model ranks, the head has the rows of yes and no, in the order of the file's labels. Otherwise the
+     * embeddings are the head if the file has no head, or if the file stores both and declares them tied. Models for embeddings may have no
+     * head; the result is then null.
      */
     private @Nullable PackedLinear head(int vocabulary) {
         Head rule = config.ends().head();
@@ -156,7 +157,7 @@ final class DecoderBuilder {
         };
     }
 
-    /** Returns a feed-forward layer next to experts; both read the unchanged states, and each has separate norms. */
+    /** Returns a feed-forward layer in parallel with experts. Both read the unchanged states, and each has separate norms. */
     private Branches branches(String at, DecoderConfig.ExpertRule rule) {
         int dim = config.sizes().dim();
         Norm before = norm(at + "ffn_norm.weight", dim);
@@ -224,7 +225,7 @@ final class DecoderBuilder {
         return own == null ? attention : attention.withValueNorm(plainNorm(heads.headDim()));
     }
 
-    /** Returns query, key and value, or query and key if the projected keys are also the values. */
+    /** Returns the projections of query, key and value, or of query and key if the projected keys are also the values. */
     private LinearGroup projections(String at, int queries, int keys, Values values) {
         PackedLinear query = projection(at + "attn_q", queries);
         PackedLinear key = projection(at + "attn_k", keys);
@@ -233,7 +234,10 @@ final class DecoderBuilder {
         return isKey ? LinearGroup.of(query, key) : LinearGroup.of(query, key, projection(value, keys));
     }
 
-    /** Files may contain keys of layers that use the keys of another layer. */
+    /**
+     * Returns the attention of a layer that uses the keys of another layer. Files may contain unused weights of keys and values of such a
+     * layer.
+     */
     private SelfAttention sharing(String at, LayerRule layer, Heads heads) {
         for (String unused : List.of("attn_k", "attn_v", "attn_k_norm")) {
             weights.ignore(at + unused + ".weight");
@@ -258,14 +262,17 @@ final class DecoderBuilder {
         return Norm.rms(Tensor.of(ones), config.norms().epsilon());
     }
 
-    /** GPT-OSS files name the norm after attention by its place; Gemma files use the same name for another norm. */
+    /**
+     * Returns the name of the norm between attention and feed-forward layer. GPT-OSS files name this norm {@code post_attention_norm};
+     * Gemma files use the same name for another norm.
+     */
     private String betweenName(String at) {
         String after = at + "post_attention_norm.weight";
         String name = at + "ffn_norm.weight";
         return !config.norms().sandwich() && !weights.has(name) && weights.has(after) ? after : name;
     }
 
-    /** Returns a layer whose result is added, with the factor for such results. */
+    /** Returns a linear layer whose result is added to the residual stream, multiplied by the model's factor for such results. */
     private PackedLinear residual(PackedLinear layer) {
         return LinearLayer.scaled(layer, config.norms().residualScale());
     }

@@ -9,20 +9,20 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The configuration of a decoder, without its weights: a stack of blocks of causal self-attention and a gated feed-forward layer, each of
- * which normalizes its input by the root mean square and adds its result to it.
+ * The configuration of a decoder, without its weights. A decoder is a stack of blocks. A block has causal self-attention and a gated
+ * feed-forward layer. Each of these layers normalizes its input by the root mean square and adds its result to its input.
  *
  * @param family the name of the family, for messages
  * @param sizes numbers of layers, elements, heads and tokens
  * @param attention the common settings of all layers' attention
  * @param norms the normalization of rows
  * @param layers the settings of each layer
- * @param activation of the feed-forward layer's gate
+ * @param activation the activation of the feed-forward layer's gate
  * @param ends the settings of embeddings and logits
- * @param fused whether query, key and value are one matrix in files, one below the other, and gate and up another matrix
- * @param experts the experts instead of a feed-forward layer, or null
- * @param layerInputs elements of the separate embeddings of each layer; 0 for none
- * @param recurrent the parts with recurrent states instead of attention in some layers, or null
+ * @param fused whether files store query, key and value as one matrix, with concatenated rows, and gate and up as another matrix
+ * @param experts the experts that replace the feed-forward layer, or null
+ * @param layerInputs the number of elements of the separate embeddings of each layer; 0 for none
+ * @param recurrent the parts with recurrent states that replace attention in some layers, or null
  */
 record DecoderConfig(
         String family,
@@ -74,13 +74,13 @@ record DecoderConfig(
     record Sizes(int layers, int dim, int heads, int keyValueHeads, int headDim, int context) {}
 
     /**
-     * Attention of all layers.
+     * The settings of attention that all layers share.
      *
-     * @param scale factor of scores
+     * @param scale the factor of scores
      * @param needsBiases whether query, key and value must have biases; otherwise biases are optional
      * @param normalizesHeads whether each query and key head is normalized before it is rotated
      * @param softCap the largest absolute score; 0 for none
-     * @param hasSinks whether each query head has a sink: a score without a key, which counts in the denominator
+     * @param hasSinks whether each query head has a sink: a score without a key, which counts in the denominator of the softmax
      * @param gated whether query projections also produce gates of the context
      */
     record AttentionRule(
@@ -102,9 +102,9 @@ record DecoderConfig(
     }
 
     /**
-     * How rows are normalized.
+     * The normalization of rows.
      *
-     * @param epsilon added to the mean square
+     * @param epsilon the number that is added to the mean square
      * @param onePlus whether files store weights minus 1
      * @param sandwich whether the results of attention and feed-forward layer are normalized, too, before they are added
      * @param residualScale the factor of these results
@@ -116,13 +116,13 @@ record DecoderConfig(
     }
 
     /**
-     * One layer.
+     * The settings of one layer.
      *
      * @param rope rotary positions, shared by layers, or null for none
-     * @param window the number of tokens that a token sees, including itself; 0 for all before it
-     * @param taps tokens of a short convolution that replaces attention; 0 for attention
+     * @param window the number of tokens that a token sees, including itself; 0 for itself and all tokens before it
+     * @param taps the number of tokens of a short convolution that replaces attention; 0 for attention
      * @param heads the heads of this layer, or null for the heads of all layers; if present, values are normalized
-     * @param keysOf the layer whose keys and values are read; -1 for its own
+     * @param keysOf the layer whose keys and values are read; -1 for this layer
      */
     record LayerRule(
             @Nullable Rope rope,
@@ -148,7 +148,7 @@ record DecoderConfig(
     /**
      * Heads of one layer.
      *
-     * @param headDim elements of each
+     * @param headDim the number of elements of a head
      * @param keyValueHeads the number of heads of keys and values
      * @param values the projection that produces values
      */
@@ -159,19 +159,19 @@ record DecoderConfig(
         /** A projection in the file; a file without it is malformed. */
         OWN,
         KEYS,
-        /** A projection in the file, or else the projection of the keys. */
+        /** A projection in the file, or the projection of the keys if the file has none. */
         ANY
     }
 
     /**
-     * Experts, chosen by the softmax of a router's logits.
+     * Experts that a router chooses by the softmax of its logits.
      *
-     * @param count experts of a layer
-     * @param used experts of a token
+     * @param count the number of experts of a layer
+     * @param used the number of experts that each token uses
      * @param normalized whether the factors of the chosen experts are divided by their sum
-     * @param dense layers that have one feed-forward layer and no experts
-     * @param clamp limits of gates and ups, or null
-     * @param beside the network that computes each token in addition
+     * @param dense the layers that have one feed-forward layer and no experts
+     * @param clamp the limits of gates and ups, or null for none
+     * @param beside the network that computes each token in addition to the experts
      */
     record ExpertRule(
             int count,
@@ -201,7 +201,8 @@ record DecoderConfig(
         /** A network with a gate for each token. */
         GATED,
         /**
-         * The feed-forward layer of models without experts; it and the experts have separate norms, and the router's factors are scaled.
+         * A feed-forward layer like the one in models without experts. This layer and the experts have separate norms, and the router's
+         * factors are scaled.
          */
         BRANCH
     }
@@ -209,7 +210,7 @@ record DecoderConfig(
     /**
      * The gate of {@link io.multihead.model.FeedForward#clamped}.
      *
-     * @param slope factor of the gate in its sigmoid
+     * @param slope the factor of the gate within its sigmoid
      * @param limit the largest gate, and the largest magnitude of up
      */
     record Clamp(double slope, double limit) {}
@@ -223,8 +224,8 @@ record DecoderConfig(
     /**
      * Linear attention with the gated delta rule.
      *
-     * @param heads numbers and sizes of heads
-     * @param taps tokens of the convolution
+     * @param heads the numbers and the sizes of heads
+     * @param taps the number of tokens of the convolution
      */
     record LinearRule(LinearHeads heads, int taps, List<Integer> layers) implements RecurrentRule {
         LinearRule {
@@ -235,8 +236,8 @@ record DecoderConfig(
     /**
      * Mamba-2.
      *
-     * @param heads numbers and sizes of heads
-     * @param taps tokens of the convolution
+     * @param heads the numbers and the sizes of heads
+     * @param taps the number of tokens of the convolution
      * @param normParts the number of parts into which results are divided for normalization
      */
     record MambaRule(Mamba2Heads heads, int taps, int normParts, List<Integer> layers) implements RecurrentRule {
@@ -246,12 +247,12 @@ record DecoderConfig(
     }
 
     /**
-     * Both ends of the model.
+     * The settings of embeddings and logits.
      *
-     * @param embeddingScale factor of embeddings
+     * @param embeddingScale the factor of embeddings
      * @param softCap the largest absolute logit; 0 for none
      * @param head the weights of the head
-     * @param logitScale factor of logits
+     * @param logitScale the factor of logits
      */
     record Ends(double embeddingScale, double softCap, Head head, double logitScale) {
         Ends(double embeddingScale, double softCap, Head head) {
@@ -273,7 +274,7 @@ record DecoderConfig(
         /** The file, or the embeddings if the file has no weights of the head. */
         ANY;
 
-        /** Reads the file's setting; GGUF files have no such setting, but omit a tied head. */
+        /** Reads the file's setting. GGUF files have no such setting; they omit a tied head. */
         static Head of(Settings settings, boolean otherwise) {
             if (settings.isGguf()) {
                 return ANY;

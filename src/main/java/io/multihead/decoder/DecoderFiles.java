@@ -28,8 +28,8 @@ import java.util.zip.ZipOutputStream;
  * The files of a model except its weights.
  *
  * @param name the name of the model, for messages
- * @param family the family, whose names the weights have in a folder
- * @param source the files themselves, for a packed file
+ * @param family the family, which determines the names of the weights in a folder
+ * @param source the contents of the files, for a packed file
  */
 record DecoderFiles(
         String name,
@@ -45,12 +45,12 @@ record DecoderFiles(
 
     private static final String ADAPTER = "adapter_config.json";
     private static final String TEMPLATE = "chat_template.jinja";
-    /** The files of a folder that are read in addition to its weights. */
+    /** The ends of the names of the files that are read from a folder in addition to its weights. */
     private static final List<String> SMALL = List.of(".json", ".jinja", ".model", ".txt");
 
     private static final String INDEX = ".index.json";
     private static final long MOST_BYTES = 1L << 28;
-    /** The earliest time but one that an archive can store without an extra field. */
+    /** A fixed time, shortly after the earliest time that an archive can store, which needs no extra field. */
     private static final LocalDateTime NO_TIME = LocalDateTime.of(1980, 1, 1, 0, 2);
 
     /** The files that were read, as tensors of bytes by their names in a packed file. */
@@ -58,7 +58,7 @@ record DecoderFiles(
     interface Source {
         /** The metadata of a GGUF file, as one tensor. */
         String GGUF = "model.gguf";
-        /** The files of a folder, as an archive: the archive is the last tensor, so that the packed file is an archive, too. */
+        /** The files of a folder, as an archive. The archive is the last tensor, so that the packed file is an archive, too. */
         String FOLDER = "folder.zip";
 
         Map<String, Tensor> tensors() throws IOException;
@@ -67,8 +67,8 @@ record DecoderFiles(
     /**
      * Reads a GGUF file.
      *
-     * @param place its path, for warnings
-     * @param tensors of the model
+     * @param place the path of the file, for warnings
+     * @param tensors the number of tensors of the model
      */
     static DecoderFiles of(Gguf file, Object place, int tensors) {
         String architecture = file.string("general.architecture");
@@ -87,7 +87,7 @@ record DecoderFiles(
     private static byte[] metadata(Gguf file) {
         GgufWriter writer = new GgufWriter();
         file.keys().stream()
-                .filter(key -> !key.startsWith("split.")) // the other parts of a file are not packed
+                .filter(key -> !key.startsWith("split.")) // a packed file has only one part
                 .forEach(key -> writer.put(key, file.value(key)));
         GGUF_SETTINGS.stream().filter(file::contains).forEach(name -> writer.tensor(name, file.tensor(name)));
         return writer.toArray();
@@ -96,8 +96,8 @@ record DecoderFiles(
     /**
      * Reads a folder.
      *
-     * @param tensors of the model
-     * @param arena owns the files
+     * @param tensors the number of tensors of the model
+     * @param arena the owner of the mapped files
      */
     static DecoderFiles of(Path folder, int tensors, Arena arena) throws IOException {
         requireMerged(folder);
@@ -116,7 +116,7 @@ record DecoderFiles(
                 () -> Map.of(Source.FOLDER, PackedFile.bytes(MemorySegment.ofArray(archive(files)))));
     }
 
-    /** Fails if a PEFT adapter is in the same folder as the weights: transformers applies it. */
+    /** Fails if a PEFT adapter is in the same folder as the weights, because transformers would apply it. */
     private static void requireMerged(Path folder) {
         if (Files.exists(folder.resolve(ADAPTER))) {
             throw Checks.fail(
@@ -135,7 +135,7 @@ record DecoderFiles(
                         .orElse(FileTemplates.NONE);
     }
 
-    /** Maps the small files of a folder and of its subfolders, by their names with a slash. */
+    /** Maps the small files of a folder and of its subfolders, by their names relative to the folder, with slashes. */
     private static Map<String, MemorySegment> files(Path folder, Arena arena) throws IOException {
         Map<String, MemorySegment> files = new TreeMap<>();
         for (Path file : ModelFolder.files(folder)) {
@@ -152,7 +152,7 @@ record DecoderFiles(
         return SMALL.stream().anyMatch(name::endsWith) && !name.endsWith(INDEX);
     }
 
-    /** Returns an archive of unchanged files, with the same bytes each time. */
+    /** Returns an archive of uncompressed files. The same files always give the same bytes. */
     private static byte[] archive(Map<String, MemorySegment> files) throws IOException {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         try (ZipOutputStream zip = new ZipOutputStream(bytes)) {
@@ -168,7 +168,7 @@ record DecoderFiles(
         return bytes.toByteArray();
     }
 
-    /** Returns this with another name and source. */
+    /** Returns these files with another name and another source. */
     DecoderFiles with(String newName, Source newSource) {
         return new DecoderFiles(newName, family, config, tokenizer, templates, embedder, newSource);
     }

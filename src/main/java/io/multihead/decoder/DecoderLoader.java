@@ -33,7 +33,7 @@ final class DecoderLoader {
         });
     }
 
-    /** Returns the names of a file's weights without the layers that draft tokens, which follow the other layers. */
+    /** Returns the names of a file's weights, except the weights of layers that draft tokens. These layers follow the other layers. */
     private static Set<String> withoutDrafts(Gguf file, DecoderConfig config) {
         long drafts = file.findInteger(config.family() + "." + GgufSettings.DRAFT_LAYERS)
                 .orElse(0);
@@ -46,7 +46,7 @@ final class DecoderLoader {
         return names;
     }
 
-    /** Loads a folder; {@code expected} describes the expected kinds of paths. */
+    /** Loads a folder. {@code expected} describes the expected kinds of paths. */
     static LoadedDecoder folder(Loading loading, Path folder, LoadListener listener, String expected)
             throws IOException {
         Checks.folderWith(folder, List.of(ModelFolder.CONFIG), expected);
@@ -67,7 +67,7 @@ final class DecoderLoader {
         return new LoadedDecoder(files, model, weights, ModelIdentity.Tensors.of(weights), loading);
     }
 
-    /** Takes all weights of a model; a model for embeddings may have no head. */
+    /** Makes a model from all its weights. A model for embeddings may have no head. */
     static Transformer build(DecoderFiles files, Weights weights, boolean isForEmbeddings, LoadListener listener) {
         boolean ranks = files.embedder().ranks();
         Transformer model = DecoderBuilder.build(files.config(), weights, isForEmbeddings, ranks, listener);

@@ -21,8 +21,8 @@ import org.jspecify.annotations.Nullable;
  * @param pooling the function from states to a vector; null if the file declares that there is none
  * @param normalized whether vectors have length 1
  * @param mostTokens the largest number of tokens of a text that the folder declares; 0 if it declares none
- * @param prompts by name
- * @param prompt the prompt that is put before each text unless a program sets another
+ * @param prompts the prompts by name
+ * @param prompt the prompt that is put before each text unless a program sets another one
  * @param ranks whether the head scores yes and no instead of tokens
  */
 record EmbedderSettings(
@@ -32,7 +32,7 @@ record EmbedderSettings(
         Map<String, String> prompts,
         String prompt,
         boolean ranks) {
-    /** The settings of files without any: the state of the last token, for which most decoders are trained. */
+    /** The settings for files without such settings. The vector is the state of the last token, for which most decoders are trained. */
     static final EmbedderSettings DEFAULT = new EmbedderSettings(Pooling.LAST, true, 0, Map.of(), "", false);
 
     private static final int MOST = 1 << 24;
@@ -81,7 +81,10 @@ record EmbedderSettings(
         return new EmbedderSettings(pooling, normalized, mostTokens, prompts, newPrompt, ranks);
     }
 
-    /** Reads the modules of a folder; without them, sentence-transformers ignores its other files, too. */
+    /**
+     * Reads the modules of a folder. A folder without modules has the default settings, because sentence-transformers ignores its other
+     * files, too.
+     */
     static EmbedderSettings of(Path folder) throws IOException {
         if (!ModelFolder.isModular(folder)) {
             return DEFAULT;

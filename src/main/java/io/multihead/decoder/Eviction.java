@@ -7,14 +7,13 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes room in a cache for sequences with an older claim: the newest tokens of other sequences are dropped, page by page, and computed
- * again when they are needed. The first candidates are sequences that no call uses, the least recently used first; then sequences of calls
- * that began later, the latest first. Therefore the call that began first always continues. Used only under the lock of the {@link
- * StepQueue}.
+ * Makes room in a cache for sequences with an older claim. The newest tokens of other sequences are dropped, page by page, and computed
+ * again when they are needed. Sequences that no call uses are evicted first, in the order of their last use. Sequences of calls that began
+ * later follow, the latest first. Therefore the call that began first always continues. Used only under the lock of the {@link StepQueue}.
  */
 final class Eviction {
     private final SequenceCache cache;
-    /** The caches of one kind, each with its own room. */
+    /** The parts of the cache, each of which has separate room. */
     final List<? extends SequenceCache> parts;
 
     final int pageTokens;
@@ -36,7 +35,7 @@ final class Eviction {
         all.remove(sequence);
     }
 
-    /** Returns the numbers of the sequences that sessions have. */
+    /** Returns the numbers of the sequences that belong to sessions. */
     int[] ownedNumbers() {
         return all.stream()
                 .filter(sequence -> !sequence.isGivenUp)
@@ -76,7 +75,10 @@ final class Eviction {
         return true;
     }
 
-    /** A page that only this sequence still has needs no copy, so its need may fall as others drop tokens. */
+    /**
+     * Returns whether there is too little room. A page that only this sequence uses needs no copy, so the needed room may shrink when other
+     * sequences drop tokens.
+     */
     private boolean isShort(long[] taken, @Nullable CachedSequence sequence, long tokens, int states) {
         for (int i = 0; i < taken.length; i++) {
             SequenceCache part = parts.get(i);

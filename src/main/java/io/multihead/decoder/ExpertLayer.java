@@ -18,8 +18,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Makes the experts of a layer: from tensors with the gates, ups and downs of all experts, as in GGUF files, from such tensors in which
- * gates and ups are one tensor, or from the matrices of each expert.
+ * Makes the experts of a layer. Files have one of three forms: one tensor each for the gates, the ups and the downs of all experts, as in
+ * GGUF files; one tensor for gates and ups together and one for the downs; or separate matrices for each expert.
  */
 final class ExpertLayer {
     private final DecoderConfig config;
@@ -27,7 +27,7 @@ final class ExpertLayer {
     private final ExpertRule rule;
     private final String at;
     private final int dim;
-    /** Biases of all experts by their names. */
+    /** The biases of all experts, by the names of their tensors. */
     private final Map<String, Tensor> allBiases = new HashMap<>();
 
     private ExpertLayer(DecoderConfig config, ExpertRule rule, Weights weights, String at) {
@@ -80,7 +80,8 @@ final class ExpertLayer {
     }
 
     /**
-     * Returns the router with logits of normalized states, whose factors include {@code 1 / sqrt(dim)}, and with a factor for each expert.
+     * Returns the router with normalized input and with a factor for each expert. The weights of the norm include the factor {@code 1 /
+     * sqrt(dim)}.
      */
     private Router withNorm(Router router) {
         float[] factors = weights.numbers(at + "ffn_gate_inp.scale", dim).toArray();

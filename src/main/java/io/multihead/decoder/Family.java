@@ -14,12 +14,13 @@ interface Family {
         return folder;
     }
 
-    /** Reads a model's configuration; a setting that would change its results and is not implemented is an error that names it. */
+    /**
+     * Reads a model's configuration. Fails if a setting would change the model's results and is not implemented; the error names the
+     * setting.
+     */
     DecoderConfig configure(Settings settings);
 
-    /**
-     * Returns Hugging Face's names of a layer's weights, by the names that GGUF gives them, for names that differ from Llama's.
-     */
+    /** Returns the names of weights in Hugging Face's models that differ from Llama's, by the names in GGUF files. */
     default Map<String, String> renamed() {
         return Map.of();
     }

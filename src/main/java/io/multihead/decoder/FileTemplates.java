@@ -22,11 +22,11 @@ final class FileTemplates {
 
     /** The template without a name, or the template named {@code default}; null for none. */
     private final @Nullable String standard;
-    /** The template of chats with tools; null if the default is also for them. */
+    /** The template of chats with tools; null if these chats have the default, too. */
     private final @Nullable FileTemplates tools;
-    /** Names of further ones. */
+    /** The names of further templates. */
     private final List<String> others;
-    /** The default, after it was first requested. */
+    /** The default template, once it has been requested; otherwise null. */
     private volatile @Nullable ChatTemplate parsed;
 
     private FileTemplates(@Nullable String standard, @Nullable FileTemplates tools, List<String> others) {
@@ -51,7 +51,7 @@ final class FileTemplates {
         return new FileTemplates(standard, tools, names);
     }
 
-    /** Reads the templates of a {@code tokenizer_config.json}: a text, or a list of objects with a name each. */
+    /** Reads the templates of a {@code tokenizer_config.json}: a text, or a list of objects that have names. */
     static FileTemplates of(JsonObject config) {
         if (!(config.get(MEMBER) instanceof List<?> list)) {
             return new FileTemplates(config.find(MEMBER), null, List.of());
@@ -74,8 +74,8 @@ final class FileTemplates {
     }
 
     /**
-     * Returns the template of chats; if there are tools and the file has a template for them, returns that one. Fails with the names of the
-     * others if there is none.
+     * Returns the template of chats. For chats with tools, it uses the file's template for tools if there is one. Fails if the file has no
+     * default template; the error names the other templates.
      */
     ChatTemplate template() {
         ChatTemplate known = parsed;

@@ -1,6 +1,6 @@
 package io.multihead.decoder;
 
-/** Why a text ended. */
+/** The reason why a text ended. */
 public enum FinishReason {
     /** The model chose an end token. */
     END_TOKEN,
@@ -8,7 +8,7 @@ public enum FinishReason {
     STOP_SEQUENCE,
     /** The text has the largest number of tokens that the options allow. */
     MAX_TOKENS,
-    /** The context of the session is full, and the options do not let it slide. */
+    /** The context of the session is full, and the options do not allow it to slide. */
     CONTEXT_FULL,
     /** The listener ended the text. */
     CANCELLED,

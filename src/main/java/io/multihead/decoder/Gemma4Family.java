@@ -22,10 +22,10 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Gemma 4, text (Google 2026): like Gemma 3, with larger heads in layers without a window, of which a quarter is rotated; normalized
- * values, which in the larger models are the keys before their norm; and a factor of each layer's result. In the small models, E2B and E4B,
- * the last layers read the keys of the last earlier layer of their kind, and each layer has separate embeddings. 26B-A4B has experts in
- * addition to the feed-forward layer. Weights of norms are stored unchanged.
+ * Gemma 4, text only (Google 2026). It is Gemma 3 with these differences. Layers without a window have larger heads, of which a quarter is
+ * rotated. Values are normalized; in the larger models, the values are the keys before their norm. The result of each layer is multiplied
+ * by a factor. In the small models, E2B and E4B, the last layers read the keys of the last earlier layer of their kind, and each layer has
+ * separate embeddings. 26B-A4B has experts in addition to the feed-forward layer. Weights of norms are stored unchanged.
  */
 final class Gemma4Family implements Family {
     private static final String KEY_HEADS = "num_key_value_heads";
@@ -122,7 +122,7 @@ final class Gemma4Family implements Family {
         return Rules.experts(settings, EXPERTS, used).with(Beside.BRANCH);
     }
 
-    /** Returns the last layer with its own keys that is of the same kind as a layer without keys. */
+    /** Returns the last layer that has keys and is of the same kind as a layer without keys. */
     private static int keysOf(Settings settings, List<Boolean> global, int own, int layer) {
         int keys = global.subList(0, own).lastIndexOf(global.get(layer));
         if (keys < 0) {
@@ -157,7 +157,7 @@ final class Gemma4Family implements Family {
                 : headDim(settings, sizes, "head_dim", LOCAL_DIM);
     }
 
-    /** Reads the number of rotated elements of a head, which are rotated in pairs. */
+    /** Reads the number of elements of a head. It must be even, because elements are rotated in pairs. */
     private static int headDim(Settings settings, Sizes sizes, String key, int otherwise) {
         int dim = otherwise == 0 ? settings.integer(key) : settings.integer(key, otherwise);
         int most = Math.min(MOST_DIM, Settings.MOST / sizes.heads());

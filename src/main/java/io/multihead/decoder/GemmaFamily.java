@@ -16,19 +16,22 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Gemma 3, text only (Gemma team 2025): normalization before and after each part of a block, with weights that are stored minus 1, to which
- * GGUF's converter adds 1; for each layer without a window, five layers with a window, which have a separate rotary base; embeddings times
- * the square root of their size.
+ * Gemma 3, text only (Gemma team 2025). Norms precede and follow each part of a block. Their weights are stored minus 1; GGUF's converter
+ * adds 1. For each layer without a window, there are five layers with a window, which have a separate rotary base. Embeddings are
+ * multiplied by the square root of their size.
  */
 final class GemmaFamily implements Family {
 
-    /** Elements of a head, and the scalar whose root divides scores, if a {@code config.json} does not set them. */
+    /** The number of elements of a head, and the scalar whose square root divides scores, if a {@code config.json} does not set them. */
     private static final int HEAD_DIM = 256;
 
     private static final int PATTERN = 6;
     private static final double LOCAL_THETA = 10_000;
     private static final double GLOBAL_THETA = 1_000_000;
-    /** The 27 B model, whose scores are scaled by the head size that its width would imply. */
+    /**
+     * The number of layers of the 27B model. Its scores are scaled for heads of {@code dim / heads} elements, although its heads have
+     * another size.
+     */
     private static final int LARGEST_LAYERS = 62;
 
     @Override
@@ -83,12 +86,15 @@ final class GemmaFamily implements Family {
                         Head.of(settings, true)));
     }
 
-    /** The reference rounds the root to bf16, the type of its weights; llama.cpp does not. */
+    /** Returns the square root of the embedding size, as llama.cpp does. The reference rounds the root to bf16, the type of its weights. */
     private static double embeddingScale(Sizes sizes) {
         return (float) Math.sqrt(sizes.dim());
     }
 
-    /** The reference has a setting, whose default is 256; llama.cpp has a rule by the number of layers. */
+    /**
+     * Returns the factor of scores. The reference reads a setting, whose default is 256. llama.cpp has a rule that depends on the number of
+     * layers.
+     */
     private static double scale(Settings settings, Sizes sizes) {
         int largest = sizes.layers() == LARGEST_LAYERS ? sizes.dim() / sizes.heads() : sizes.headDim();
         return 1 / Math.sqrt(settings.above("query_pre_attn_scalar", 0, settings.isGguf() ? largest : HEAD_DIM));

@@ -7,8 +7,8 @@ import java.util.List;
  * A generated text. Immutable.
  *
  * @param text the text, without an end token and without a stop sequence
- * @param tokens its tokens, including tokens of a stop sequence and an end token
- * @param finish the reason for its end
+ * @param tokens the tokens of the text, including tokens of a stop sequence and an end token
+ * @param finish the reason why the text ended
  * @param promptTokens the number of tokens of the session before the text
  */
 public record GeneratedText(String text, List<GeneratedToken> tokens, FinishReason finish, int promptTokens) {

@@ -4,13 +4,14 @@ import io.multihead.internal.base.Checks;
 import java.util.List;
 
 /**
- * A token of a text. The last one may be an end token, which is not part of the text. It carries the text that was held back until then.
+ * A token of a text. The last token may be an end token. An end token is not part of the text, but carries the text that was held back
+ * until then.
  *
  * @param id the token
- * @param text the completed part of the text since the last token: whole code points, without a possible beginning of a stop sequence. The
- *     concatenated texts of all tokens are the generated text. The result of a canceled or timed-out generation may also contain held-back
- *     text
- * @param logProbability logarithm of the token's probability in the model, without temperature and penalties; NaN unless the options
+ * @param text the completed part of the text since the previous token: whole code points, without a possible beginning of a stop sequence.
+ *     The concatenated texts of all tokens are the generated text. The result of a canceled or timed-out generation may also contain
+ *     held-back text
+ * @param logProbability the logarithm of the token's probability in the model, without temperature and penalties; NaN unless the options
  *     request it
  * @param mostProbable the model's most probable tokens, as many as the options request, or fewer if no others have a positive probability
  *     in f32: the most probable token first, and tokens of equal probability in the order of their ids
@@ -26,8 +27,8 @@ public record GeneratedToken(int id, String text, double logProbability, List<To
      * Returns a token without a list of probable tokens.
      *
      * @param id the token
-     * @param text the completed part of the text since the last token
-     * @param logProbability logarithm of its probability, or NaN
+     * @param text the completed part of the text since the previous token
+     * @param logProbability the logarithm of its probability, or NaN
      */
     public GeneratedToken(int id, String text, double logProbability) {
         this(id, text, logProbability, List.of());

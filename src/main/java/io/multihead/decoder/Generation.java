@@ -9,12 +9,12 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The generation of one text: the tokens that go through the model next, and the use of their logits. A step has tokens of the prompt, or
- * the last token and draft tokens after it. A draft token is accepted if the sampler would have chosen it, so draft tokens change only the
+ * Generates one text: determines the tokens that go through the model next, and uses their logits. A step has tokens of the prompt, or the
+ * last token and draft tokens after it. A draft token is accepted if the sampler would have chosen it, so draft tokens change only the
  * time.
  */
 final class Generation extends SessionTask {
-    /** The bytes of a code point minus one: the largest number of bytes that earlier tokens can leave incomplete. */
+    /** The largest number of bytes that earlier tokens can leave incomplete: the bytes of a code point minus one. */
     private static final int LONGEST_REST = 3;
 
     private final Tokenizer tokenizer;
@@ -29,7 +29,7 @@ final class Generation extends SessionTask {
     private final int promptTokens;
     private final long start = System.nanoTime();
     private @Nullable FinishReason finish;
-    /** The use of a step whose first row was already sampled. */
+    /** The value of {@link Step#uses} for which the first row was sampled in advance; -1 for none. */
     private int aheadUse = -1;
 
     private int aheadId;
@@ -75,8 +75,8 @@ final class Generation extends SessionTask {
     }
 
     /**
-     * Returns the end of the text that calls have generated since the last prompt or stop sequence, with at least this many characters if
-     * there are as many: a stop sequence may have begun in it.
+     * Returns the end of the text that calls have generated since the last prompt or stop sequence, because a stop sequence may have begun
+     * there. The result has at least {@code characters} characters if the text has that number.
      */
     private String textBefore(int characters) {
         TokenList tokens = session.tokens;
@@ -146,7 +146,7 @@ final class Generation extends SessionTask {
         return PromptLookup.draft(session.tokens, most, drafts);
     }
 
-    /** A constraint has state that other texts may share. */
+    /** Returns whether the next token can be chosen in advance. This is false for a constraint, whose state other texts may share. */
     @Override
     boolean choosesAhead() {
         Step step = session.step;
@@ -163,7 +163,7 @@ final class Generation extends SessionTask {
             aheadOthers = mostProbable(sampler, logits);
             aheadUse = session.step.uses;
         } catch (ArithmeticException noNumbers) {
-            aheadUse = -1; // the choice that is made when the text is requested fails as well, and only for this text
+            aheadUse = -1; // the choice in accept() fails as well, and only for this text
         }
     }
 
@@ -224,14 +224,14 @@ final class Generation extends SessionTask {
         finish = reason();
         if (finish != null) {
             certain += stops.rest();
-            // the held text may contain text that had to wait for other text
+            // the held text may contain a complete stop sequence that waited for a longer one that begins earlier
             finish = stops.isFound() ? FinishReason.STOP_SEQUENCE : finish;
         }
         tell(new GeneratedToken(id, certain, logProbability, others));
         return id;
     }
 
-    /** Returns the text that a token adds; for a control token that is shown, this is its name. */
+    /** Returns the text that a token adds. The text of a shown control token is its name. */
     private String show(int id, TextStream to) {
         return isShown(id) ? to.end() + tokenizer.token(id) : to.append(id);
     }

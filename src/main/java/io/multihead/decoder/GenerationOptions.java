@@ -9,15 +9,15 @@ import java.util.List;
  * Options of the generation of a text. Immutable.
  *
  * @param sampling the method of choosing tokens
- * @param limits the limits of the text, unless the model ends it first
- * @param mostProbable the number of the model's most probable tokens that each token carries, in addition to its own log-probability. This
- *     needs a pass over the logits. {@link #NO_PROBABILITIES} for neither
+ * @param limits the limits of the text, which the model may end earlier
+ * @param mostProbable the number of the model's most probable tokens that each token carries, in addition to its own log-probability;
+ *     {@link #NO_PROBABILITIES} for neither. Both need a pass over the logits
  * @param draftTokens the largest number of draft tokens, which are guessed from the previous text and verified in one step (prompt lookup,
- *     Saxena 2023), at most {@link #MAX_DRAFT_TOKENS}; 0 for none. The text does not depend on it
- * @param constraint the restriction of tokens, from which each text gets its own filter: JSON that conforms to a schema, a grammar, or
- *     rules of the caller; {@link TokenConstraint#NONE} for none
- * @param controlTokens whether the text has the names of control tokens, such as {@code [TOOL_CALLS]}, except end tokens, for an {@link
- *     AnswerParser}
+ *     Saxena 2023), at most {@link #MAX_DRAFT_TOKENS}; 0 for none. The text does not depend on this number
+ * @param constraint the restriction of tokens: JSON that conforms to a schema, a grammar, or rules of the caller; {@link
+ *     TokenConstraint#NONE} for none. Each text gets a separate filter
+ * @param controlTokens whether the text has the names of control tokens, such as {@code [TOOL_CALLS]}, except end tokens; an {@link
+ *     AnswerParser} needs these names
  */
 public record GenerationOptions(
         Sampling sampling,
@@ -32,14 +32,14 @@ public record GenerationOptions(
     /** Tokens have no log-probabilities. */
     public static final int NO_PROBABILITIES = -1;
 
-    /** Greedy, at most 256 tokens. */
+    /** Greedy sampling of at most 256 tokens. */
     public static final GenerationOptions DEFAULT = new GenerationOptions(
             Sampling.GREEDY, TextLimits.DEFAULT, NO_PROBABILITIES, 0, TokenConstraint.NONE, false);
 
     /**
-     * Checks the number.
+     * Checks the numbers.
      *
-     * @throws IllegalArgumentException if it is out of its range
+     * @throws IllegalArgumentException if a number is out of its range
      */
     public GenerationOptions {
         Checks.notNull(sampling, "sampling");
@@ -59,7 +59,7 @@ public record GenerationOptions(
         return limits.timeout();
     }
 
-    /** {@return texts that end the text} */
+    /** {@return the stop sequences, which end the text} */
     public List<String> stopSequences() {
         return limits.stopSequences();
     }
@@ -88,7 +88,7 @@ public record GenerationOptions(
     }
 
     /**
-     * {@return these options with another limit}
+     * {@return these options with another limit of tokens}
      *
      * @param newMaxTokens the largest number of tokens of the text
      */
@@ -97,8 +97,8 @@ public record GenerationOptions(
     }
 
     /**
-     * {@return these options with a limit of time}. A text that reaches it ends with {@link FinishReason#TIMEOUT}, and has the tokens
-     * generated until then.
+     * {@return these options with a limit of time}. A text that reaches the limit ends with {@link FinishReason#TIMEOUT}, and has the
+     * tokens generated until then.
      *
      * @param newTimeout the time limit of the call, which includes its prefill and its wait for memory; more than zero
      */
@@ -109,7 +109,7 @@ public record GenerationOptions(
     /**
      * {@return these options with other stop sequences}
      *
-     * @param newStopSequences texts that end the text
+     * @param newStopSequences the stop sequences, which end the text
      */
     public GenerationOptions withStopSequences(String... newStopSequences) {
         List<String> all = List.of(Checks.noNulls(newStopSequences, "stopSequences"));
@@ -133,8 +133,8 @@ public record GenerationOptions(
     /**
      * {@return these options with the most probable tokens, too}
      *
-     * @param tokens the number that each token carries, in addition to its own log-probability; {@link #NO_PROBABILITIES} for
-     *     neither
+     * @param tokens the number of most probable tokens that each token carries, in addition to its own log-probability; {@link
+     *     #NO_PROBABILITIES} for neither
      */
     public GenerationOptions withMostProbable(int tokens) {
         return new GenerationOptions(sampling, limits, tokens, draftTokens, constraint, controlTokens);
@@ -150,7 +150,7 @@ public record GenerationOptions(
     }
 
     /**
-     * {@return these options with draft tokens by prompt lookup}
+     * {@return these options with draft tokens from prompt lookup}
      *
      * @param newDraftTokens the largest number of draft tokens of a step; 0 for none
      */
@@ -170,7 +170,7 @@ public record GenerationOptions(
     /**
      * {@return these options with or without the names of control tokens in the text}
      *
-     * @param shown whether the text has them
+     * @param shown whether the text has these names
      */
     public GenerationOptions withControlTokens(boolean shown) {
         return new GenerationOptions(sampling, limits, mostProbable, draftTokens, constraint, shown);

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.concurrent.CancellationException;
 import org.jspecify.annotations.Nullable;
 
-/** Runs the tasks of one caller, with all their steps as one batch. */
+/** Runs the tasks of one caller. The next steps of all tasks are one batch. */
 final class Generations {
     /** The largest number of tokens of one session in a batch, so that a long prompt leaves room for other sessions. */
     static final int CHUNK_TOKENS = GenerationOptions.MAX_DRAFT_TOKENS + 1;
@@ -15,7 +15,7 @@ final class Generations {
     private final SessionCache cache;
     private final int chunkTokens;
     private final List<SessionTask> running = new ArrayList<>();
-    /** The tasks whose sequences this call must end, because it began them. */
+    /** The tasks whose sequences this call must end, because this call began them. */
     private final List<SessionTask> begun = new ArrayList<>();
 
     private final List<Step> steps = new ArrayList<>();
@@ -27,10 +27,10 @@ final class Generations {
     }
 
     /**
-     * Runs until all are finished.
+     * Runs tasks until all of them are finished.
      *
      * @param chunkTokens the largest number of tokens of one step
-     * @throws CacheFullException if there was no room for a session, after the others have finished
+     * @throws CacheFullException if there was no room for a session; thrown after the other sessions have finished
      * @throws CancellationException if this thread is interrupted
      */
     static void run(SessionCache cache, List<? extends SessionTask> all, int chunkTokens) {
@@ -77,7 +77,7 @@ final class Generations {
         }
     }
 
-    /** Adds the next step of a task, or ends it. */
+    /** Adds the next step of a task, or ends the task if it has no next step. */
     private void takeStep(SessionTask task) {
         try {
             task.session.requireOpen();
@@ -120,7 +120,10 @@ final class Generations {
         }
     }
 
-    /** Errors that the caller's own code, data or thread caused reach the caller unchanged, unlike a failure that several callers share. */
+    /**
+     * An error that the caller's own code, data or thread caused. It reaches the caller unchanged, unlike a failure that several callers
+     * share.
+     */
     private static final class Thrown extends Exception {
         private static final long serialVersionUID = 1L;
 
@@ -129,7 +132,7 @@ final class Generations {
         }
     }
 
-    /** A failure of a batch concerns several callers, and each of them gets a separate exception. */
+    /** Returns the exception for this caller. A failure of a batch concerns several callers, and each of them gets a separate exception. */
     private static RuntimeException failed(Throwable failure) {
         return switch (failure) {
             case Thrown own when own.getCause() instanceof RuntimeException runtime -> runtime;

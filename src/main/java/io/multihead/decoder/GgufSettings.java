@@ -22,10 +22,10 @@ import org.jspecify.annotations.Nullable;
 
 /** The settings of a GGUF file, whose keys begin with the architecture's name. */
 final class GgufSettings implements Settings {
-    /** Factors that divide rotary frequencies, as converters compute them for Llama 3.1 and later. */
+    /** The name of the factors that divide rotary frequencies, as converters compute them for Llama 3.1 and later. */
     static final String ROPE_FACTORS = "rope_freqs.weight";
 
-    /** The number of layers, after the layers of the model, that draft tokens. */
+    /** The key of the number of layers that draft tokens. These layers follow the layers of the model. */
     static final String DRAFT_LAYERS = "nextn_predict_layers";
 
     private static final Map<String, String> KEYS = Map.ofEntries(
@@ -71,7 +71,7 @@ final class GgufSettings implements Settings {
             Map.entry("attn_logit_softcapping", "attn_logit_softcapping"),
             Map.entry("final_logit_softcapping", "final_logit_softcapping"));
 
-    /** Settings that some architectures have, and the value that has no effect. */
+    /** Settings that some architectures have, and the value of each setting that has no effect. */
     private static final Map<String, Object> NEUTRAL = Collections.unmodifiableMap(new TreeMap<>(Map.ofEntries(
             Map.entry("attention.causal", true),
             Map.entry("attention.clamp_kqv", 0),
@@ -93,7 +93,7 @@ final class GgufSettings implements Settings {
     private static final Set<String> GRANITE_KEYS = Set.of(
             "expert_count", "expert_used_count", "attention.scale", "embedding_scale", "residual_scale", "logit_scale");
 
-    /** The settings of this kind that the family of an architecture reads. */
+    /** The settings of {@link #NEUTRAL} that the family of an architecture reads. */
     private static final Map<String, Set<String>> READ = Map.of(
             "qwen3moe", EXPERT_KEYS,
             "qwen35moe", EXPERT_KEYS,
@@ -104,8 +104,8 @@ final class GgufSettings implements Settings {
             "granitehybrid", GRANITE_KEYS);
 
     /**
-     * Settings that tensors also state, that are read elsewhere (pooling), or that llama.cpp's code reads for no family here; settings of
-     * windows are read if a family has windows.
+     * Settings whose values the tensors also state, settings that are read elsewhere (pooling), and settings that llama.cpp's code reads
+     * for no family here. Settings of windows are read if a family has windows.
      */
     private static final Set<String> WITHOUT_EFFECT = Set.of(
             "vocab_size",
@@ -131,7 +131,7 @@ final class GgufSettings implements Settings {
             "scaling.original_context_length",
             "scaling.finetuned"));
 
-    /** The names of LongRoPE's factors for contexts longer than in the first training, and for shorter contexts. */
+    /** The names of LongRoPE's factors for contexts longer than in the original training, and for shorter contexts. */
     static final String LONG_FACTORS = "rope_factors_long.weight";
 
     static final String SHORT_FACTORS = "rope_factors_short.weight";
@@ -155,8 +155,8 @@ final class GgufSettings implements Settings {
     /**
      * Reads a file.
      *
-     * @param place its path, for warnings
-     * @param tensors the tensors of the model, which may be in other files
+     * @param place the path of the file, for warnings
+     * @param tensors the number of tensors of the model, which may be in other files
      */
     GgufSettings(Gguf file, Object place, int tensors) {
         this.file = file;
@@ -188,7 +188,7 @@ final class GgufSettings implements Settings {
                         || WITHOUT_EFFECT.contains(name));
     }
 
-    /** Layers with a window have heads of another size. */
+    /** Returns whether the model is Gemma 4, whose layers with a window have heads of another size. */
     private boolean isGemma4() {
         return family.equals("gemma4");
     }
@@ -201,7 +201,7 @@ final class GgufSettings implements Settings {
         }
     }
 
-    /** Returns the key of a setting; for a setting that GGUF files do not have, a key that no file has. */
+    /** Returns the key of a setting. For a setting that GGUF files do not have, returns a key that no file has. */
     private String key(String setting) {
         return setting.equals("model_type") ? ARCHITECTURE : family + "." + KEYS.getOrDefault(setting, setting);
     }
@@ -327,7 +327,7 @@ final class GgufSettings implements Settings {
         };
     }
 
-    /** Returns the factor of positions; 0 stands for none in llama.cpp. */
+    /** Returns the factor of positions. As in llama.cpp, 0 means no factor. */
     private double factor() {
         String key = family + SCALING + "factor";
         String read = file.find(key).isPresent() ? key : family + ".rope.scale_linear";
@@ -347,7 +347,7 @@ final class GgufSettings implements Settings {
         return original;
     }
 
-    /** Fails for a key that would change positions and is not supported. */
+    /** Fails if a key would change rotary positions and is not supported. */
     private void requireKnownRope(boolean isLong, boolean ofText) {
         String begin = family + ".rope.";
         for (String key : file.keys()) {

@@ -17,8 +17,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * GPT-OSS (OpenAI 2025): experts in every layer with a clamped gate, biases everywhere, a sink for each query head, and a window on every
- * second layer, beginning with the first.
+ * GPT-OSS (OpenAI 2025). Every layer has experts with clamped gates, biases of all its linear layers, and a sink for each query head. Every
+ * second layer, beginning with the first, has a window.
  */
 final class GptOssFamily implements Family {
     private static final Clamp CLAMP = new Clamp(1.702, 7);

@@ -18,11 +18,11 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The tensors of a GPT-OSS folder, whose experts are tensors of codes {@code [experts, outputs, blocks, 16]} and of scales {@code [experts,
- * outputs, blocks]}; even rows belong to gates, and odd rows to ups. Each expert's matrices appear as blocks of {@link BlockType#MXFP4}
- * under separate names, and are made when they are requested. The two codes of a byte are neighbors in the folder, and 16 elements apart in
- * these blocks. A folder that is not quantized has tensors {@code [experts, inputs, outputs]} of numbers instead, and matrices are views of
- * them.
+ * The tensors of a GPT-OSS folder. Its experts are tensors of codes {@code [experts, outputs, blocks, 16]} and of scales {@code [experts,
+ * outputs, blocks]}. Even rows belong to gates, and odd rows to ups. The matrices of each expert appear as blocks of {@link
+ * BlockType#MXFP4} under separate names. They are made when they are requested. The two codes of a byte are neighbors in the folder, and 16
+ * elements apart in these blocks. A folder that is not quantized has tensors of numbers {@code [experts, inputs, outputs]} instead, and the
+ * matrices are views of these tensors.
  */
 final class GptOssSource implements WeightSource {
     private static final int CODE_BYTES = 16;
@@ -167,7 +167,7 @@ final class GptOssSource implements WeightSource {
         return BlockTensor.view(MemorySegment.ofArray(bytes), BlockType.MXFP4, shape, 0);
     }
 
-    /** Converts codes from two neighbors per byte to codes of one byte that are 16 elements apart. */
+    /** Converts bytes whose two codes are neighbors to bytes whose two codes are 16 elements apart. */
     private static void reorder(byte[] from, int at, byte[] to, int t0) {
         for (int i = 0; i < CODE_BYTES; i++) {
             int half = i % 2 * 4;

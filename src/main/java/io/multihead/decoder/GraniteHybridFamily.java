@@ -10,9 +10,9 @@ import java.util.Map;
 import java.util.stream.IntStream;
 
 /**
- * Granite 4 (IBM 2025): Mamba-2 in most layers, attention without positions in the others, and the factors of {@link GraniteFamily}. Layers
- * of larger models have experts, and a network that computes each token in addition; layers of smaller models have only that network.
- * Folders of models without Mamba-2 are of this family, too.
+ * Granite 4 (IBM 2025). Most layers have Mamba-2, and the other layers have attention without positions. The models have the factors of
+ * {@link GraniteFamily}. Layers of larger models have experts, and a network that computes each token in addition; layers of smaller models
+ * have only this network. Folders of models without Mamba-2 are of this family, too.
  */
 final class GraniteHybridFamily implements Family {
     /** Defaults of settings that {@code config.json} omits. */
@@ -65,7 +65,7 @@ final class GraniteHybridFamily implements Family {
         settings.requireOneOf("time_step_limit", List.of(0.0, Map.of("__float__", "Infinity")));
         Rules.LayerHeads heads = Rules.layerHeads(settings);
         Sizes sizes = heads == null ? Rules.sizes(settings) : Rules.sizes(settings, 0, heads.keyValueHeads());
-        // in GGUF the setting is a switch
+        // in GGUF files, the setting is a flag for rotary positions
         boolean rotates = settings.isGguf() ? settings.flag("rope_finetuned", true) : settings.is(POSITIONS, "rope");
         DecoderConfig dense = GraniteFamily.of(settings, sizes, rotates);
         List<Integer> layers =
@@ -103,7 +103,7 @@ final class GraniteHybridFamily implements Family {
         }
         settings.requireOneOf("mamba_d_head", "auto", width / heads);
         Mamba2Heads all = new Mamba2Heads(heads, (int) (width / heads), groups, stateDim);
-        // in GGUF, each group's results have a separate norm
+        // in GGUF files, the results of each group have a separate norm
         return new MambaRule(all, taps, gguf ? groups : 1, layers);
     }
 

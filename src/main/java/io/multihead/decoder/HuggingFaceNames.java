@@ -12,7 +12,7 @@ import java.util.stream.Collectors;
 
 /** Converts GGUF's names of weights to the names in Hugging Face's models. */
 final class HuggingFaceNames {
-    /** Tables of older checkpoints with positions, which are computed here instead. */
+    /** The end of the names of tables with rotary frequencies in older checkpoints. The frequencies are computed here instead. */
     private static final String FREQUENCIES = ".rotary_emb.inv_freq";
 
     private static final String PREFIX = "model.";
@@ -54,10 +54,10 @@ final class HuggingFaceNames {
             "ssm_d", "linear_attn.D",
             "ssm_dt", "linear_attn.dt");
 
-    /** Layers that draft tokens, which are not part of the model. */
+    /** The prefix of layers that draft tokens. These layers are not part of the model. */
     private static final String DRAFTS = "mtp.";
 
-    /** Weights for images and sounds in multimodal models. */
+    /** The prefixes of weights for images and sounds in multimodal models. */
     private static final List<String> OTHERS = List.of(
             "model.visual.", "model.vision_tower.", "model.embed_vision.", "model.audio_tower.", "model.embed_audio.");
 
@@ -70,7 +70,7 @@ final class HuggingFaceNames {
     /**
      * Creates the names of a family.
      *
-     * @param prefix the prefix of the stack's weights; absent in files of embedding models
+     * @param prefix the prefix of the stack's weights; empty for files of embedding models
      * @param renamed the names of parts that differ from Llama's
      */
     HuggingFaceNames(String prefix, Map<String, String> renamed) {
@@ -79,7 +79,7 @@ final class HuggingFaceNames {
         parts.putAll(renamed);
     }
 
-    /** Returns the name that a folder of a family gives to a weight of GGUF. */
+    /** Returns the names that a folder of a family gives to the weights of GGUF files. */
     static Weights.Naming naming(Set<String> names, Family family) {
         Set<String> own = names.stream()
                 .filter(name -> !name.endsWith(FREQUENCIES) && !name.startsWith(DRAFTS))
@@ -95,12 +95,12 @@ final class HuggingFaceNames {
         return names.stream().anyMatch(name -> name.startsWith(TEXTS)) ? TEXTS : PREFIX;
     }
 
-    /** Returns whether these are the weights of an embedding model, which are stored without a head and without this prefix. */
+    /** Returns whether these are the weights of an embedding model. Such weights are stored without a head and without {@link #PREFIX}. */
     static boolean isForEmbeddings(Set<String> names) {
         return names.stream().noneMatch(name -> name.startsWith(PREFIX));
     }
 
-    /** Returns the name; for a weight which Hugging Face's models do not have, returns GGUF's name. */
+    /** Returns the name of a weight in Hugging Face's models, or GGUF's name if these models do not have the weight. */
     String of(String ggufName) {
         if (ggufName.equals("output.weight")) {
             return "lm_head.weight";

@@ -12,8 +12,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The settings of a {@code config.json}. If transformers 5 wrote the file, settings of rotary positions are in {@code rope_parameters}; for
- * families with several types of layers, under the name of the type.
+ * The settings of a {@code config.json}. If transformers 5 wrote the file, the settings of rotary positions are in {@code rope_parameters}.
+ * Families with several types of layers have separate settings there under the name of each type.
  */
 final class JsonSettings implements Settings {
     private static final String QUANTIZATION = "quantization_config";
@@ -24,7 +24,7 @@ final class JsonSettings implements Settings {
 
     private static final Set<String> SECTIONS = Set.of("mrope_section", "mrope_interleaved");
 
-    /** Families of which only the language model is computed. */
+    /** Multimodal families, of which only the language model is computed. */
     private static final Set<String> WITH_IMAGES = Set.of("qwen3_5", "qwen3_5_moe", "gemma4");
 
     private static final String TEXT = "text_config";
@@ -60,7 +60,7 @@ final class JsonSettings implements Settings {
             requireOneOf(QUANTIZATION);
         }
         requireOneOf("is_causal", true);
-        // tokens of images alone
+        // the value vision concerns only tokens of images
         Object ofImages = family().startsWith("gemma4") ? "vision" : false;
         requireOneOf("use_bidirectional_attention", false, ofImages);
         requireOneOf("bidirectional_attention", false);

@@ -12,7 +12,10 @@ import org.jspecify.annotations.Nullable;
  * {@link StepQueue}, except {@link #isEmpty}.
  */
 final class KeptPrefixes {
-    /** Prompts of one template have fewer common tokens by chance: such a match must not make the prefix look recently used. */
+    /**
+     * The smallest number of common tokens that is a match. Prompts of one template have fewer common tokens by chance, and such a match
+     * must not make the prefix look recently used.
+     */
     static final int LEAST_TOKENS = 16;
 
     private final SequenceCache cache;
@@ -23,9 +26,9 @@ final class KeptPrefixes {
     private long savedTokens;
 
     /**
-     * One of them.
+     * A kept prefix.
      *
-     * @param tokens the first tokens of the sequence; the cache has as many of them as the sequence is long
+     * @param tokens the first tokens of the sequence; the length of the sequence is the number of them in the cache
      */
     private record Kept(CachedSequence sequence, int[] tokens) {}
 
@@ -51,7 +54,7 @@ final class KeptPrefixes {
         isEmpty = all.isEmpty();
     }
 
-    /** Drops prefixes that are only a prefix of another one, such as prefixes whose memory was evicted. */
+    /** Drops kept prefixes with which these tokens begin, such as prefixes whose memory was evicted. */
     private void dropPrefixesOf(int[] tokens, int length) {
         for (int i = all.size() - 1; i >= 0; i--) {
             Kept kept = all.get(i);
@@ -109,8 +112,8 @@ final class KeptPrefixes {
     }
 
     /**
-     * Returns the number of a sequence's first tokens with which another sequence can begin: all, or as many as there are recurrent states
-     * and windows for.
+     * Returns the number of a sequence's first tokens with which another sequence can begin. Recurrent states and windows may limit this
+     * number. It is 0 if it would be less than {@link #LEAST_TOKENS}.
      */
     private int shareable(CachedSequence sequence, int tokens) {
         int most = (int) cache.restorable(sequence.number, tokens);

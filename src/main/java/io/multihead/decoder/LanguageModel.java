@@ -17,7 +17,7 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A trained language model: text in, text out.
+ * A trained language model, which continues texts.
  *
  * <pre>{@code
  * try (Compute cpu = Compute.threads(2);
@@ -31,14 +31,14 @@ import org.jspecify.annotations.Nullable;
  * }
  * }</pre>
  *
- * <p>Weights keep the format that they have in the file, and are packed once; activations are f32. The tokens of a text are the same
- * alone and in any batch, on any number of threads, prefilled at once or token by token, and at every lane width. Immutable and
- * thread-safe. {@link #close} frees the weights; close the sessions first. The caller owns the {@link Compute}.
+ * <p>Weights keep the format that they have in the file, and are packed once; activations are f32. The tokens of a text do not depend on
+ * the batch, on the number of threads, on the division of the prefill into steps, or on the lane width. Immutable and thread-safe. {@link
+ * #close} frees the weights; close the sessions first. The caller owns the {@link Compute}.
  */
 public final class LanguageModel implements AutoCloseable {
     private static final String EXPECTED =
             "a GGUF file, or a folder with config.json, a tokenizer and model.safetensors";
-    /** Pages that a session may hold beyond its context: a cache that slides frees four at a time. */
+    /** The number of pages that a session may hold beyond its context, because a cache that slides frees four pages at a time. */
     private static final int SPARE_PAGES = 5;
 
     private final Compute cpu;
@@ -59,8 +59,8 @@ public final class LanguageModel implements AutoCloseable {
     /**
      * Loads a model.
      *
-     * @param cpu threads of this and every later call; the caller owns it
-     * @param path a GGUF file, or the first part of a split one; or a Hugging Face folder: {@code config.json}, tokenizer, and {@code
+     * @param cpu the threads of this and every later call; the caller owns this object
+     * @param path a GGUF file, or the first part of a split GGUF file; or a Hugging Face folder: {@code config.json}, tokenizer, and {@code
      *     model.safetensors} or its parts
      * @return the model
      * @throws IOException if a file is missing or cannot be read
@@ -74,8 +74,8 @@ public final class LanguageModel implements AutoCloseable {
     /**
      * Loads a model with options.
      *
-     * @param cpu threads of this and every later call; the caller owns it
-     * @param path a GGUF file, or the first part of a split one; or a Hugging Face folder: {@code config.json}, tokenizer, and {@code
+     * @param cpu the threads of this and every later call; the caller owns this object
+     * @param path a GGUF file, or the first part of a split GGUF file; or a Hugging Face folder: {@code config.json}, tokenizer, and {@code
      *     model.safetensors} or its parts
      * @param options the options of loading
      * @return the model
@@ -103,16 +103,16 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * Maps a model that {@link #write} wrote: nothing is packed, each page is read at its first use, and all processes that map the file
-     * share their memory. On a file system other than the default one, such as inside an archive, the file is read into native memory
+     * Maps a model that {@link #write} wrote. Nothing is packed. Each page is read at its first use, and all processes that map the file
+     * share its memory. On a file system other than the default one, such as inside an archive, the file is read into native memory
      * instead.
      *
-     * @param cpu threads of every call; the caller owns it
+     * @param cpu the threads of every call; the caller owns this object
      * @param file the file, which must not be changed in place while it is mapped; {@link #write} replaces it
-     * @return a model whose results, and whose sessions, have the same bits as the written model's
+     * @return a model whose results and sessions have the same bits as the results and sessions of the written model
      * @throws IOException if the file cannot be read
-     * @throws IllegalArgumentException if it is not such a file, or was written by a version of the library with another layout; the
-     *     message names the file and the value
+     * @throws IllegalArgumentException if {@link #write} did not write the file, or a version of the library with another layout wrote it;
+     *     the message names the file and the value
      */
     public static LanguageModel map(Compute cpu, Path file) throws IOException {
         Loading loading = Loading.of(Checks.notNull(cpu, "cpu"));
@@ -130,7 +130,7 @@ public final class LanguageModel implements AutoCloseable {
      * unchanged.
      *
      * <p>The file is the same for all processors and vector widths of little-endian machines. A later version of the library may use
-     * another layout and refuse the file. Then write it again from the model.
+     * another layout and refuse the file. In this case, write the file again from the model.
      *
      * @param file the file to write; it has about the size of the model's files
      * @throws IOException if the file cannot be written
@@ -166,10 +166,10 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * Returns a model made of parts of the program, which may be its own implementations. It has sessions, batches, chats and embeddings
-     * like a model from a file. Its sessions cannot be saved, because no file identifies their model.
+     * Returns a model made of parts of the program, which may be the program's implementations. The model has sessions, batches, chats and
+     * embeddings like a model from a file. Its sessions cannot be saved, because no file identifies the model.
      *
-     * @param cpu threads of every call; the caller owns it
+     * @param cpu the threads of every call; the caller owns this object
      * @param model the stack; the caller owns its weights, which must stay open as long as this model is open
      * @param tokenizer the tokenizer, whose tokens are rows of the embeddings
      * @param contextTokens the largest number of tokens of a text in training
@@ -193,7 +193,7 @@ public final class LanguageModel implements AutoCloseable {
      * Returns this model with another chat template.
      *
      * @param chosen the template
-     * @return a model that shares the weights; closing one closes both
+     * @return a model that shares the weights; closing one of the two models closes both
      */
     public LanguageModel withChatTemplate(ChatTemplate chosen) {
         return new LanguageModel(cpu, loaded, Optional.of(Checks.notNull(chosen, "chosen")));
@@ -202,10 +202,10 @@ public final class LanguageModel implements AutoCloseable {
     /**
      * Allocates the memory of sessions.
      *
-     * @param options the memory that they may keep
+     * @param options the memory that the sessions may keep
      * @return the sessions
-     * @throws IllegalArgumentException if the model has fewer positions than a session would have tokens, or there are more tokens in total
-     *     than a cache can count
+     * @throws IllegalArgumentException if a session would have more tokens than the model has positions, or all sessions together would
+     *     have more tokens than a cache can count
      * @throws IllegalStateException if the model is closed, is an embedding model, whose files have no output head, or is a reranker, whose
      *     head scores only yes and no
      */
@@ -252,8 +252,10 @@ public final class LanguageModel implements AutoCloseable {
         }
     }
 
-    /** {@return the tokens of {@link #tokenizer}, in the form that constraints need}. The first call creates it, and later calls return the
-     * same object. */
+    /**
+     * {@return the tokens of {@link #tokenizer}, in the form that constraints need}. The first call creates the object, and later calls
+     * return it again.
+     */
     public synchronized TokenVocabulary tokenVocabulary() {
         TokenVocabulary made = tokens;
         if (made == null) {
@@ -276,8 +278,8 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * Returns an embedder of texts with the settings of the model's file, or else with the state of the last token and vectors of
-     * length 1.
+     * Returns an embedder of texts with the settings of the model's file. If the file has no such settings, a vector is the state of the
+     * last token, normalized to length 1.
      *
      * @return the embedder, which is valid until this model is closed
      * @throws IllegalStateException if the model has no vectors of texts ({@code pooling_type} 0, or 4 for
@@ -296,10 +298,10 @@ public final class LanguageModel implements AutoCloseable {
      * Returns a reranker of passages, for models that were trained like Qwen3-Reranker. The scores of other models have no meaning. A GGUF file
      * may have a head for only yes and no ({@code cls.output.weight}), as the converter of llama.cpp writes it.
      *
-     * @param options the memory that its prompts may keep; {@link SessionOptions#contextTokens} limits each prompt
-     * @return the reranker, to be closed before this model
-     * @throws IllegalArgumentException if the tokenizer has no tokens {@code yes} and {@code no}, or no tokens that begin and end messages;
-     *     or as for {@link #sessions}
+     * @param options the memory that the prompts may keep; {@link SessionOptions#contextTokens} limits each prompt
+     * @return the reranker; close it before this model
+     * @throws IllegalArgumentException if the tokenizer has no tokens {@code yes} and {@code no}, or no tokens that begin and end messages,
+     *     or as {@link #sessions} throws it
      * @throws IllegalStateException if the model is closed, or is an embedding model, whose files have no output head
      */
     public TextReranker reranker(SessionOptions options) {
@@ -311,9 +313,10 @@ public final class LanguageModel implements AutoCloseable {
 
     /**
      * {@return the template of chats: the template that {@link #withChatTemplate} set, or else the template of the file}. If a file has
-     * several named templates, it is the template named {@code default}, and for chats with tools the template named {@code tool_use}.
+     * several named templates, chats have the template named {@code default}, and chats with tools have the template named {@code
+     * tool_use}.
      *
-     * @throws IllegalArgumentException if the file has no template, several without a default, or a template with an unsupported
+     * @throws IllegalArgumentException if the file has no template, several templates without a default, or a template with an unsupported
      *     construct. Such a model accepts prompts as tokens: {@code session.append(tokenizer().encode(PromptText.template(prompt)))}
      */
     public ChatTemplate chatTemplate() {
@@ -326,7 +329,7 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * Returns the stack of the model. {@link #of} makes another model from its parts, for example without some heads.
+     * Returns the stack of the model. {@link #of} makes another model from the parts of the stack, for example without some heads.
      *
      * @return the stack, whose weights this model frees when it is closed; its rotary positions fit contexts of {@link #contextTokens}
      *     tokens
@@ -335,8 +338,9 @@ public final class LanguageModel implements AutoCloseable {
         return loaded.model();
     }
 
-    /** {@return the number of tokens that the model may choose: the tokens of the tokenizer; the tables of the model may have more
-     * rows} */
+    /**
+     * {@return the number of tokens that the model may choose: the tokens of the tokenizer}. The tables of the model may have more rows.
+     */
     public int vocabularySize() {
         return loaded.vocabularySize();
     }
@@ -377,6 +381,6 @@ public final class LanguageModel implements AutoCloseable {
     /** Frees the weights. Close all sessions first. */
     @Override
     public void close() {
-        loaded.loading().close(); // which models with other templates share
+        loaded.loading().close(); // models with other templates share these weights
     }
 }

@@ -13,7 +13,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
 
-/** LFM2 and LFM2.5 (Liquid AI 2025): short convolutions with gates, and attention with norms of heads in some layers. */
+/**
+ * LFM2 and LFM2.5 (Liquid AI 2025). Some layers have attention with norms of heads, and the other layers have short convolutions with
+ * gates.
+ */
 final class Lfm2Family implements Family {
     private static final String TAPS = "conv_L_cache";
     private static final String TIED = "tie_embedding";
@@ -74,7 +77,7 @@ final class Lfm2Family implements Family {
                 new Ends(1, 0, head(settings)));
     }
 
-    /** Files of the first release use another name. */
+    /** Reads whether the head is tied. Files of the first release use another name for this setting. */
     private static Head head(Settings settings) {
         if (!settings.has(TIED)) {
             return Head.of(settings, true);

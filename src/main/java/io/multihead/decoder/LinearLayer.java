@@ -31,7 +31,8 @@ final class LinearLayer {
                 projections,
                 taps(weights, at + "ssm_conv1d.weight", channels, rule.taps()),
                 decay(weights, at, heads.valueHeads()),
-                // without the 1 that the family's other norms are stored minus
+                // this norm's weights are stored unchanged, unlike the weights of the family's other norms, which are
+                // stored minus 1
                 Norm.rms(
                         weights.numbers(at + "ssm_norm.weight", heads.valueDim()),
                         config.norms().epsilon()),
@@ -54,14 +55,14 @@ final class LinearLayer {
         return LinearGroup.of(parts);
     }
 
-    /** Returns factors {@code [channels, taps]}; torch has an axis of one input for each channel. */
+    /** Returns the factors {@code [channels, taps]} of a convolution. PyTorch stores another axis, for the one input of each channel. */
     static Tensor taps(Weights weights, String name, int channels, int taps) {
         return weights.has(name) && weights.shape(name).rank() == 3
                 ? weights.numbers(name, channels, 1, taps).reshape(channels, taps)
                 : weights.numbers(name, channels, taps);
     }
 
-    /** Returns the decays: files of GGUF store their slopes directly, and other files store the logarithms of the slopes' magnitudes. */
+    /** Returns the decays. GGUF files store their slopes, and other files store the logarithms of the slopes' magnitudes. */
     static LinearDecay decay(Weights weights, String at, int heads) {
         Tensor biases = weights.numbers(at + "ssm_dt.bias", heads);
         if (weights.has(at + "ssm_a")) {
@@ -74,7 +75,7 @@ final class LinearLayer {
         return LinearDecay.of(Tensor.of(slopes), biases);
     }
 
-    /** Returns numbers that files may store as a matrix. */
+    /** Returns a row of numbers, which files may also store as a matrix. */
     static Tensor row(Weights weights, String name, int count) {
         Shape shape = weights.shape(name);
         return shape.rank() == 2 && shape.elements() == count

@@ -12,7 +12,7 @@ import java.util.List;
 
 /**
  * Llama 2 and 3 (Touvron et al. 2023; Dubey et al. 2024), and models of the same architecture: TinyLlama, SmolLM2, Mistral (Jiang et al.
- * 2023). Converters to GGUF permute queries and keys of this family, so that pairs are interleaved there.
+ * 2023). Converters to GGUF permute queries and keys of this family, so that pairs are interleaved in GGUF files.
  */
 final class LlamaFamily implements Family {
     /** The window of Mistral models whose settings do not state it. */

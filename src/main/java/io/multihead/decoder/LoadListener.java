@@ -7,10 +7,10 @@ public interface LoadListener {
     LoadListener NONE = (done, all) -> {};
 
     /**
-     * Is called on the thread that loads, after each layer.
+     * Receives the progress after each layer. The thread that loads the model makes this call.
      *
-     * @param done number of loaded layers and tables
-     * @param all number of layers and tables of the model
+     * @param done the number of loaded layers and tables
+     * @param all the number of layers and tables of the model
      */
     void onPart(int done, int all);
 }

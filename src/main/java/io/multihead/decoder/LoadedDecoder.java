@@ -12,12 +12,12 @@ import org.jspecify.annotations.Nullable;
 /**
  * A model from a file or folder, or a model that a program has made of parts.
  *
- * @param facts its settings
- * @param identity identifies the model, for session files
+ * @param facts the settings of the model
+ * @param identity the identity of the model, for session files
  * @param templates the chat templates of the file
  * @param embedder the method by which the file computes vectors of texts
- * @param states computes them
- * @param loading owns mapped and packed weights
+ * @param states the computation of pooled states of texts
+ * @param loading the owner of mapped and packed weights
  * @param packing the contents of a packed file; null for a model made of parts
  */
 record LoadedDecoder(
@@ -31,14 +31,14 @@ record LoadedDecoder(
         Loading loading,
         @Nullable Packing packing) {
 
-    /** The weights, and the other files. */
+    /** The weights and the other files of the model. */
     record Packing(DecoderFiles.Source source, Given weights) {}
 
     /**
      * Settings of a model.
      *
-     * @param name for people
-     * @param description its name and sizes
+     * @param name the name of the model, for messages
+     * @param description the name and the sizes of the model
      * @param settings the settings that saved sessions cover
      * @param context the largest number of tokens of a text in training
      * @param layers the layers that may have other frequencies for longer texts; none for a model made of parts
@@ -109,7 +109,7 @@ record LoadedDecoder(
                 packing);
     }
 
-    /** A model that a program has made of parts, whose weights are the program's. */
+    /** A model that a program has made of parts. The program owns the weights. */
     static LoadedDecoder ofOwn(Transformer model, Tokenizer tokenizer, int context, Loading loading) {
         return new LoadedDecoder(
                 Facts.ofOwn(model, context),
@@ -127,12 +127,12 @@ record LoadedDecoder(
         return new TextStates(new TextStates.Models(model, brief, ContextRopes.shortTokens(layers)));
     }
 
-    /** Returns the model for contexts of at most a number of tokens. */
+    /** Returns the model for contexts of at most {@code contextTokens} tokens. */
     Transformer model(int contextTokens) {
         return ContextRopes.of(model, facts.layers(), contextTokens);
     }
 
-    /** Returns the number of tokens that the model may choose, or that may be given to it. */
+    /** Returns the number of tokens of the vocabulary that the model may choose or read. */
     int vocabularySize() {
         return vocabulary(model, tokenizer, embedder.ranks());
     }

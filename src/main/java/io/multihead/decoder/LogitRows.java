@@ -4,7 +4,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
 
-/** Rows of logits for running calls, so that sessions which no call uses have none. Thread-safe. */
+/** Lends rows of logits to running calls. Sessions that no call uses have no rows. Thread-safe. */
 final class LogitRows {
     /** The number of rows that are kept for the next calls. */
     private static final int MOST_IDLE = 32;

@@ -8,7 +8,7 @@ import io.multihead.model.Mamba2Heads;
 import io.multihead.model.Norm;
 import io.multihead.model.PackedLinear;
 
-/** Makes the Mamba-2 of a layer. */
+/** Makes the Mamba-2 part of a layer. */
 final class MambaLayer {
     private MambaLayer() {}
 

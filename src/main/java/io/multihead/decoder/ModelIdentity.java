@@ -17,9 +17,9 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Identifies a model for session files: keys and values of one model are meaningless to another model, even to the same model after more
- * training. The checksum covers the settings ({@link ModelSettings}) and the name, type, shape and bytes of each tensor; it is computed
- * once, when it is first requested. Thread-safe.
+ * Identifies a model for session files. Keys and values of one model are meaningless to another model, even to the same model after more
+ * training. The checksum covers the settings ({@link ModelSettings}) and the name, type, shape and bytes of each tensor. The checksum is
+ * computed once, when it is first requested. Thread-safe.
  */
 final class ModelIdentity {
     private static final int DIGITS = 32;
@@ -64,7 +64,7 @@ final class ModelIdentity {
         return name;
     }
 
-    /** Returns the number of tokens that may be given to the model. */
+    /** Returns the number of tokens of the vocabulary that the model may read. */
     int vocabulary() {
         return vocabulary;
     }
@@ -101,7 +101,7 @@ final class ModelIdentity {
         try {
             return MessageDigest.getInstance("SHA-256");
         } catch (NoSuchAlgorithmException impossible) {
-            // every Java platform has it
+            // every Java platform has SHA-256
             throw new IllegalStateException(impossible);
         }
     }
@@ -110,7 +110,7 @@ final class ModelIdentity {
         return line(blocks.type(), blocks.shape(), crc.of(blocks.memory(), blocks.offset(), blocks.bytes()));
     }
 
-    /** Tensors of files are dense. */
+    /** Returns the line of a tensor, which is dense because it comes from a file. */
     private static String line(Tensor tensor, Crc32c crc) {
         DType dtype = tensor.dtype();
         long bytes = tensor.shape().elements() * dtype.bytes();

@@ -8,18 +8,18 @@ import java.util.StringJoiner;
 import java.util.stream.Collectors;
 
 /**
- * The settings of a model as fields by name, which the checksums of saved sessions cover. Names, their order and the form of a value are
- * part of the file format, {@link #VERSION}, and do not change if records here are renamed. A new setting is appended to its group, and
- * only if it is not its default, so that the files of models without it stay valid.
+ * The settings of a model as fields by name, which the checksums of saved sessions cover. The names, their order and the form of a value
+ * are part of the file format ({@link #VERSION}). They do not change if records here are renamed. A new setting is appended to its group
+ * only if it differs from its default, so that the files of models without the setting stay valid.
  */
 final class ModelSettings {
-    /** The version of this text; another version makes other checksums. */
+    /** The version of the text. Another version has other checksums. */
     static final String VERSION = "1";
 
     private ModelSettings() {}
 
     /**
-     * Returns the text.
+     * Returns the text with the settings of a model.
      *
      * @param eightBitInputs whether products with weights of 4 bits round their inputs
      */

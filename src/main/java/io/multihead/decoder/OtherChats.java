@@ -3,7 +3,7 @@ package io.multihead.decoder;
 import io.multihead.decoder.ChatMessage.Role;
 import java.util.List;
 
-/** Chats that differ in their tools, calls or results, which show whether a template writes them. */
+/** Makes chats with other tools, calls or results, which show whether a template writes these parts. */
 final class OtherChats {
     private static final String OTHER = "_";
 

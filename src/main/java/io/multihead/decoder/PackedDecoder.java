@@ -21,7 +21,10 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 
-/** A language model in one file, packed as products read it, with the other files from which it was loaded. */
+/**
+ * Writes and maps a language model in one file. The file has the weights, packed as matrix products read them, and the other files from
+ * which the model was loaded.
+ */
 final class PackedDecoder {
     private static final String FORMAT = "multihead language model 1";
     private static final String MODEL = "model";
@@ -49,7 +52,9 @@ final class PackedDecoder {
                 HAS_HEAD,
                 model.hasHead());
         new PackedFile.Contents(FORMAT)
-                .with(MODEL, new TreeMap<>(described)) // the same bytes each time
+                .with(
+                        MODEL,
+                        new TreeMap<>(described)) // in a fixed order, so that the file has the same bytes each time
                 .with("", packing.weights())
                 .withFiles(packing.source().tensors())
                 .write(path, listener::onPart);
@@ -98,7 +103,7 @@ final class PackedDecoder {
         return files.with(file.json(MODEL).text(NAME), () -> Map.of(source, bytes));
     }
 
-    /** Fails if an archive claims files with more bytes than the archive has, because they would be read into that much memory. */
+    /** Fails if an archive claims that a file has more bytes than the archive, because the file would be read into that much memory. */
     private static void requireStored(Path folder, long most) throws IOException {
         List<Path> all;
         try (Stream<Path> files = Files.walk(folder, 3)) {

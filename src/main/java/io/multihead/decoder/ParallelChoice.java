@@ -11,11 +11,11 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Chooses the next tokens of several texts at the same time, with one task for each text. A choice depends only on the text, so it is the
- * same as if texts were processed one by one. Listeners are called afterwards, sequentially.
+ * Chooses the next tokens of several texts at the same time, with one task for each text. A choice depends only on the text, so the result
+ * is the same as with sequential choices. Listeners are called afterwards, sequentially.
  */
 final class ParallelChoice extends Operation implements LoopBody {
-    /** With fewer texts, waking threads costs more than it saves. */
+    /** The smallest number of texts with parallel choices. With fewer texts, waking threads costs more time than it saves. */
     static final int LEAST_TEXTS = 4;
 
     private static final ScratchKey<ParallelChoice> CALL = ScratchKey.of(ParallelChoice::new);

@@ -17,7 +17,7 @@ final class Patience {
         isWaiting = false;
     }
 
-    /** Returns whether the wait, which may begin now, has reached its limit. */
+    /** Begins the wait unless it has begun, and returns whether it has reached its limit. */
     boolean isOver() {
         long now = System.nanoTime();
         since = isWaiting ? since : now;

@@ -3,15 +3,14 @@ package io.multihead.decoder;
 import io.multihead.internal.base.Checks;
 
 /**
- * Penalties on the logits of tokens that are already in the session's text. The first two count all tokens of the text, including the
- * prompt. The penalties of generated tokens, as OpenAI defines them, count the tokens that were generated since the last append.
+ * Penalties on the logits of tokens that are already in the session's text. The first two penalties count all tokens of the text, including
+ * the prompt. The penalties of generated tokens, as OpenAI defines them, count the tokens that were generated since the last append.
  * Immutable.
  *
  * @param repetition divides a positive logit and multiplies a negative one (Keskar et al. 2019, CTRL, section 4.1); 1 for no
  *     penalty
- * @param presence is subtracted once, however often a token occurs; 0 for no penalty
- * @param generatedPresence is subtracted once from the logit of a generated token, however often it was generated; 0 for no
- *     penalty
+ * @param presence is subtracted once from the logit of a token of the text, however often the token occurs; 0 for no penalty
+ * @param generatedPresence is subtracted once from the logit of a generated token, however often the token was generated; 0 for no penalty
  * @param generatedFrequency is subtracted once for each time that a token was generated; 0 for no penalty
  */
 public record Penalties(double repetition, double presence, double generatedPresence, double generatedFrequency) {
@@ -36,7 +35,7 @@ public record Penalties(double repetition, double presence, double generatedPres
      * Makes penalties that count all tokens, including the prompt.
      *
      * @param repetition divides a positive logit and multiplies a negative one
-     * @param presence is subtracted once, however often a token occurs
+     * @param presence is subtracted once from the logit of a token of the text, however often the token occurs
      */
     public Penalties(double repetition, double presence) {
         this(repetition, presence, 0, 0);
@@ -54,7 +53,7 @@ public record Penalties(double repetition, double presence, double generatedPres
         return (float) (repeated - presence);
     }
 
-    /** Returns the logit of a token that was generated that many times, at least once. */
+    /** Returns the logit of a token that was generated {@code count} times, at least once. */
     float applyGenerated(float logit, int count) {
         return (float) (logit - generatedPresence - count * generatedFrequency);
     }

@@ -12,11 +12,11 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Phi-4-mini (Abouelenin et al. 2025), and Phi-3 (Abdin et al. 2024): a part of each head is rotated, with LongRoPE's factors for short or
- * for long contexts; query, key and value are one matrix, and gate and up another one.
+ * Phi-4-mini (Abouelenin et al. 2025) and Phi-3 (Abdin et al. 2024). A part of each head is rotated, with LongRoPE's factors for short or
+ * for long contexts. Query, key and value are one matrix, and gate and up are another matrix.
  */
 final class PhiFamily implements Family {
-    /** Tokens of the first training if the settings omit them. */
+    /** The context length of the original training, if the settings omit it. */
     private static final int ORIGINAL = 4096;
 
     @Override

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  * The notes of a saved session: the identity of its model, and its tokens. A file is checked before anything is taken from it.
  *
  * @param model the model of the keys and values
- * @param frequencies the frequencies that rotate keys, if they depend on the longest text of a session
+ * @param frequencies the name of the frequencies that rotate keys, which may depend on the longest text of a session
  */
 record PrefixFile(ModelIdentity model, String frequencies) {
     private static final String MODEL = "model";
@@ -37,8 +37,8 @@ record PrefixFile(ModelIdentity model, String frequencies) {
     /**
      * Reads the tokens of a file.
      *
-     * @param mostTokens a session's context
-     * @param to gets the tokens
+     * @param mostTokens the largest number of tokens of a session
+     * @param to receives the tokens
      */
     void read(Map<String, String> notes, int mostTokens, TokenList to) {
         String version = notes.getOrDefault(SETTINGS, ModelSettings.VERSION);

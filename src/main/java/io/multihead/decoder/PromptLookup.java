@@ -15,8 +15,8 @@ final class PromptLookup {
     /**
      * Writes the draft tokens that follow the text.
      *
-     * @param text the tokens so far
-     * @param most most draft tokens
+     * @param text the previous tokens of the text
+     * @param most the largest number of draft tokens
      * @return the number of draft tokens
      */
     static int draft(TokenList text, int most, int[] to) {

@@ -7,12 +7,12 @@ import java.nio.charset.StandardCharsets;
 import java.util.function.Supplier;
 
 /**
- * Texts and chats as tokens of a model.
+ * Converts texts and chats to tokens of a model.
  *
- * @param tokenizer of the model
+ * @param tokenizer the tokenizer of the model
  * @param template the chat template, or the error that explains why there is none
  * @param vocabulary the number of the model's tokens
- * @param tokens the tokenizer's tokens in the form for constraints
+ * @param tokens the tokenizer's tokens, in the form that constraints need
  * @param calls the notation in which the model writes calls of tools
  */
 record Prompts(
@@ -21,10 +21,13 @@ record Prompts(
         int vocabulary,
         Supplier<TokenVocabulary> tokens,
         CallGrammars calls) {
-    /** More characters than a mark at the end of a prompt has, including white space after it. */
+    /** An upper limit of the characters of a mark at the end of a prompt, including white space after the mark. */
     private static final int LONGEST_END = 24;
 
-    /** Returns a text's tokens, in which nothing is a control token; the tokens of the first text follow the token that begins texts. */
+    /**
+     * Returns the tokens of a text, in which nothing is a control token. The tokens of the first text follow the token that begins texts,
+     * if the tokenizer adds this token.
+     */
     int[] encode(String text, boolean first) {
         int[] ids = tokenizer.encode(Checks.notNull(text, "text"));
         if (!first || !tokenizer.specialIds().added().begin()) {
@@ -36,7 +39,7 @@ record Prompts(
         return all;
     }
 
-    /** Returns the last characters of a prompt, control tokens by their names. */
+    /** Returns the last characters of a prompt, with the names of control tokens. */
     String end(TokenList ids) {
         StringBuilder text = new StringBuilder();
         for (int i = ids.size() - 1; i >= 0 && text.length() < LONGEST_END; i--) {

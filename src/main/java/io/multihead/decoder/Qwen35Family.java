@@ -17,8 +17,9 @@ import java.util.Map;
 import java.util.stream.IntStream;
 
 /**
- * The language model of Qwen 3.5 (Qwen team 2026): linear attention with the gated delta rule, and in every fourth layer attention with
- * gates that rotates a quarter of a head. Models with experts have them in all layers, with a shared expert that computes all tokens.
+ * The language model of Qwen 3.5 (Qwen team 2026). Every fourth layer has gated attention, which rotates a quarter of each head. The other
+ * layers have linear attention with the gated delta rule. Models with experts have them in all layers, with a shared expert that computes
+ * all tokens.
  */
 final class Qwen35Family implements Family {
     /** Defaults of settings that {@code config.json} omits. */
@@ -82,7 +83,7 @@ final class Qwen35Family implements Family {
         return Rules.experts(settings, "num_experts", EXPERTS, USED_EXPERTS).with(Beside.GATED);
     }
 
-    /** In GGUF files, layers that draft tokens follow the layers of the model. */
+    /** Returns the sizes without the layers that draft tokens. In GGUF files, these layers follow the layers of the model. */
     private static Sizes sizes(Settings settings) {
         Sizes all = Rules.sizes(settings, HEAD_DIM);
         int drafts = settings.integer(Settings.DRAFTS, 0);

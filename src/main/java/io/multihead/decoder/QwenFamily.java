@@ -68,7 +68,7 @@ final class QwenFamily implements Family {
         return mixed ? config.withExperts(experts(settings, sizes)) : config;
     }
 
-    /** Returns the experts; GGUF files have experts in all layers, and normalized factors. */
+    /** Returns the experts. In GGUF files, all layers have experts, and the factors are normalized. */
     private static ExpertRule experts(Settings settings, Sizes sizes) {
         if (settings.isGguf()) {
             return Rules.experts(settings, "num_experts");

@@ -5,9 +5,9 @@ import java.util.Arrays;
 
 /**
  * The tokens of a vocabulary that have a probability, by rank: 0 is the most probable token, and tokens of equal probability are in the
- * order of their ids. A token is searched for when its rank is requested: it is the largest token of the block with the largest maximum.
- * Blocks are in a heap. If many ranks have been requested, more are likely to follow: the tokens that are nearly as probable as the next
- * one are then sorted together. A found token is marked by the sign of its probability, until {@link #end}.
+ * order of their ids. A token is found when its rank is requested: it is the most probable token of the block with the largest maximum.
+ * Blocks are in a heap. If many ranks have been requested, more requests are likely. Therefore the tokens that are nearly as probable as
+ * the next one are then sorted together. A found token is marked by the sign of its probability, until {@link #end}.
  */
 final class RankedTokens {
     private static final int FIRST_LENGTH = 64;
@@ -16,24 +16,24 @@ final class RankedTokens {
     /** Tokens with at least this fraction of the next token's probability are sorted together with it, in one pass over all tokens. */
     private static final float SHARE = 1 / 16f;
 
-    /** The bits of a digit: two digits hold the range of a {@link #SHARE}. */
+    /** The number of bits of a digit of the radix sort. Two digits hold the range of a {@link #SHARE}. */
     private static final int DIGIT = 13;
 
     private final float[] probabilities;
     private final float[] maxima;
-    /** The blocks as a heap: the block with the largest maximum first, in an array in which children follow parents. */
+    /** The blocks as a binary heap. The first element is the block with the largest maximum. */
     private final int[] heap;
-    /** The maxima of blocks without the found tokens. */
+    /** The maxima of the blocks, not counting the found tokens. */
     private final float[] left;
 
     private int[] found = new int[FIRST_LENGTH];
-    /** Their probabilities, so that no rank needs a lookup in the vocabulary. */
+    /** The probabilities of the found tokens, so that no rank needs a lookup in the vocabulary. */
     private float[] values = new float[FIRST_LENGTH];
 
     private int count;
     /**
-     * Arrays of {@link #takeMany}, a radix sort: keys, the distance from the first probability above the id; their copy; the counts of a
-     * digit.
+     * Arrays for the radix sort of {@link #takeMany}: the keys, a copy of the keys, and the counts of a digit. The upper half of a key is
+     * the distance from the largest probability, and the lower half is the id.
      */
     private long[] keys = {};
 
@@ -43,7 +43,7 @@ final class RankedTokens {
     /**
      * Creates ranks of arrays that change between {@link #end} and {@link #begin}.
      *
-     * @param maxima of the blocks of probabilities
+     * @param maxima the maxima of the blocks of probabilities
      */
     RankedTokens(float[] probabilities, float[] maxima) {
         this.probabilities = probabilities;
@@ -75,7 +75,7 @@ final class RankedTokens {
         count = 0;
     }
 
-    /** Returns whether more than this number of tokens has a probability. */
+    /** Returns whether more than {@code rank} tokens have a probability. */
     boolean has(int rank) {
         while (count <= rank) {
             int block = heap[0];
@@ -91,7 +91,7 @@ final class RankedTokens {
         return true;
     }
 
-    /** Takes all tokens that have at least a share of the largest remaining probability. */
+    /** Takes all tokens that have at least {@link #SHARE} of the largest remaining probability. */
     private void takeMany(float most) {
         float least = Math.max(most * SHARE, Float.MIN_VALUE);
         int first = count;
@@ -110,7 +110,7 @@ final class RankedTokens {
         heapify();
     }
 
-    /** Grows the arrays if they cannot hold this many more tokens. */
+    /** Grows the arrays if they cannot hold {@code more} further tokens. */
     private void reserve(int more) {
         if (found.length - count < more) {
             found = Arrays.copyOf(found, 2 * found.length + more);
@@ -118,7 +118,7 @@ final class RankedTokens {
         }
     }
 
-    /** Sorts the tokens that were found last, which are in the order of their ids, by rank. */
+    /** Sorts the tokens that were found last by rank. They are in the order of their ids before. */
     private void rank(int first, int most, int least) {
         int length = count - first;
         if (keys.length < length) {

@@ -35,16 +35,16 @@ final class Rules {
     /**
      * Returns the sizes of a model.
      *
-     * @param headDim elements of a head if a {@code config.json} omits them; 0 for {@code hidden_size / num_attention_heads}
+     * @param headDim the number of elements of a head if a {@code config.json} omits it; 0 for {@code hidden_size / num_attention_heads}
      */
     static Sizes sizes(Settings settings, int headDim) {
         return sizes(settings, headDim, size(settings, settings.has(KEY_HEADS) ? KEY_HEADS : HEADS));
     }
 
-    /** Returns the same sizes with heads of keys and values from another setting, or from each layer. */
+    /** Returns the sizes of a model. The number of key and value heads comes from another setting, or from each layer. */
     static Sizes sizes(Settings settings, int headDim, int keyValueHeads) {
         int layers = size(settings, LAYERS);
-        // each layer has at least one tensor, so that no objects are made for layers that do not exist
+        // each layer has at least one tensor; without this check, objects would be made for layers that do not exist
         if (layers > settings.tensors()) {
             throw settings.fail(LAYERS, "at most the " + settings.tensors() + " tensors of the file");
         }
@@ -91,7 +91,7 @@ final class Rules {
         return 1 / Math.sqrt(sizes.headDim());
     }
 
-    /** Returns the rotation of all layers, with the base of most models. */
+    /** Returns the rotary positions of all layers, with the base of most models. */
     static Rope rope(Settings settings, Sizes sizes, Pairing gguf) {
         return settings.rope(request(sizes, gguf));
     }
@@ -100,17 +100,17 @@ final class Rules {
         return RopeRequest.of(sizes.headDim(), sizes.context(), gguf);
     }
 
-    /** Returns the experts of files that must contain their numbers, in all layers, with normalized factors. */
+    /** Returns experts in all layers, with normalized factors. Files must contain their numbers. */
     static ExpertRule experts(Settings settings, String count) {
         return experts(settings, count, USED_EXPERTS);
     }
 
-    /** Returns the same experts, with another setting for the experts of a token. */
+    /** Returns experts in all layers, with normalized factors and another setting for the number of experts of a token. */
     static ExpertRule experts(Settings settings, String count, String used) {
         return experts(settings, count, size(settings, count), used, size(settings, used));
     }
 
-    /** Returns the same experts; files other than GGUF may omit the numbers. */
+    /** Returns experts in all layers, with normalized factors. Files other than GGUF may omit their numbers. */
     static ExpertRule experts(Settings settings, String count, int usual, int usualUsed) {
         int experts = sizeOrUsual(settings, count, usual);
         return experts(settings, count, experts, USED_EXPERTS, sizeOrUsual(settings, USED_EXPERTS, usualUsed));
@@ -127,7 +127,7 @@ final class Rules {
         return IntStream.range(0, sizes.layers()).mapToObj(rule).toList();
     }
 
-    /** Returns the types of layers, full or sliding, one for each; null if no setting states them. */
+    /** Returns the type of each layer, full or sliding; null if no setting states the types. */
     static @Nullable List<String> layerTypes(Settings settings, Sizes sizes) {
         String key = "layer_types";
         List<String> types = settings.texts(key);
@@ -160,12 +160,15 @@ final class Rules {
     /**
      * The settings of each layer's heads in GGUF files.
      *
-     * @param keyValueHeads of layers with attention
+     * @param keyValueHeads the number of key and value heads of layers with attention
      * @param without the layers without attention
      */
     record LayerHeads(int keyValueHeads, List<Integer> without) {}
 
-    /** Returns the heads of each layer of a GGUF file, 0 for layers without attention; null if the setting is one number. */
+    /**
+     * Returns the heads of a GGUF file whose setting has a number for each layer, which is 0 for layers without attention; null if the
+     * setting is one number.
+     */
     static @Nullable LayerHeads layerHeads(Settings settings) {
         List<Long> heads = settings.isGguf() ? settings.integers(KEY_HEADS) : null;
         if (heads == null) {

@@ -8,11 +8,14 @@ import java.util.BitSet;
 import java.util.List;
 
 /**
- * Chooses tokens from rows of logits, according to {@link Sampling}. Its arrays are reused, so that a call allocates nothing. For one
- * session at a time.
+ * Chooses tokens from rows of logits, according to {@link Sampling}. Its arrays are reused, so that a call allocates nothing. One session
+ * at a time uses a sampler.
  */
 final class Sampler {
-    /** The same as the JDK's {@code Random.nextDouble}: 53 bits, the most bits with which all doubles below 1 are evenly spaced. */
+    /**
+     * The step of random numbers, as in the JDK's {@code Random.nextDouble}. They have 53 bits, the most bits with which all doubles below
+     * 1 are evenly spaced.
+     */
     private static final double UNIT = 0x1p-53;
 
     private final int vocabulary;
@@ -51,7 +54,7 @@ final class Sampler {
     /**
      * Chooses a token.
      *
-     * @param logits the model's logits, of which the logits of the vocabulary are read
+     * @param logits the model's logits; only the logits of the vocabulary are read
      * @param seen the tokens of the text; read if there are penalties
      * @param index the index of the token in the text
      */
@@ -82,10 +85,10 @@ final class Sampler {
         return draw(sampling, uniform(sampling.seed(), index));
     }
 
-    /** Computes probabilities from the logits, which are divided by the temperature. */
+    /** Computes probabilities from the logits, which have been divided by the temperature. */
     private void share(double temperature) {
         float max = maxima[largestBlock()];
-        if (Float.isInfinite(max)) { // or all of them are -infinity, and differences would be NaN
+        if (Float.isInfinite(max)) { // if all logits are -infinity, differences would be NaN
             throw new ArithmeticException("temperature: " + temperature
                     + " for logits that it makes infinite; expected a larger temperature, or 0 for greedy");
         }
@@ -93,7 +96,7 @@ final class Sampler {
         VocabularyOps.normalize(row, vocabulary, sum, maxima);
     }
 
-    /** Chooses a token with a number from 0 to 1, from the unrestricted probabilities. */
+    /** Chooses a token from the probabilities of all tokens, with a number from 0 to 1. */
     int draw(Sampling sampling, double uniform) {
         boolean whole = sampling.topK() == 0 && sampling.topP() == 1 && sampling.minP() == 0;
         return whole ? drawFromAll(uniform) : drawFromMostProbable(sampling, uniform);
@@ -107,7 +110,7 @@ final class Sampler {
         logSumExp = (float) (max + StrictMath.log(sum));
     }
 
-    /** Returns the most probable tokens in the measured logits, computed once for each measurement. */
+    /** Returns the most probable tokens in the measured logits. Each measurement allows one call. */
     List<TokenProbability> mostProbable(float[] logits, int most) {
         VocabularyOps.normalize(row, vocabulary, sum, maxima);
         List<TokenProbability> found = new ArrayList<>();
@@ -152,7 +155,7 @@ final class Sampler {
         }
     }
 
-    /** A count is reset after its token was processed. */
+    /** Applies the penalties of generated tokens. The count of a token is reset after the token was processed. */
     private void penalizeGenerated(SeenTokens seen, Penalties penalties) {
         TokenList tokens = seen.tokens;
         if (counts.length == 0) {
@@ -203,13 +206,13 @@ final class Sampler {
                 left -= mass;
             }
         }
-        // the sum of blocks, rounded in another order, may end below the number
+        // rounding may leave a rest after the last block
         return drawFromBlock(last, Double.POSITIVE_INFINITY);
     }
 
     /**
-     * Chooses a token of a block with a positive probability, with a number from 0 to the sum of the block; for a larger number, the last
-     * one.
+     * Chooses a token with a positive probability from a block, with a number from 0 to the sum of the block. For a larger number, the last
+     * such token is chosen.
      */
     private int drawFromBlock(int block, double number) {
         double left = number;
@@ -238,7 +241,7 @@ final class Sampler {
 
     private int drawFromMostProbable(Sampling sampling, double uniform) {
         int most = sampling.topK() == 0 ? vocabulary : Math.min(sampling.topK(), vocabulary);
-        // the sum of all probabilities, added in another order, may be less than the sum of some
+        // the sum of all probabilities, added in another order, may be less than the sum of some of them
         double limit = Double.POSITIVE_INFINITY;
         ranked.begin();
         if (sampling.topP() < 1) {

@@ -5,7 +5,8 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 
 /**
- * Keeps the samplers of calls for later calls: as many as ran at the same time. Each sampler serves all sessions of its call. Thread-safe.
+ * Keeps the samplers of finished calls for later calls. There are as many samplers as calls have run at the same time. Each sampler serves
+ * all sessions of its call. Thread-safe.
  */
 final class SamplerPool {
     private final int vocabulary;

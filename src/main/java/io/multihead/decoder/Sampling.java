@@ -12,10 +12,10 @@ import io.multihead.internal.base.Checks;
  *
  * @param temperature divides the logits, at least 1e-6; 0 takes the token with the largest logit, and among equal logits the smallest id
  * @param topK keeps this number of the most probable tokens; 0 keeps all
- * @param topP keeps the most probable tokens whose share of the probability of the tokens after top-k reaches this; 1 keeps all
+ * @param topP keeps the most probable tokens whose share of the probability of the tokens after top-k reaches this number; 1 keeps all
  * @param minP drops tokens whose probability is less than this factor times the largest probability; 0 keeps all
  * @param penalties penalties of tokens that are already in the text
- * @param seed seed of the random numbers
+ * @param seed the seed of the random numbers
  */
 public record Sampling(double temperature, int topK, double topP, double minP, Penalties penalties, long seed) {
     private static final double LEAST_TEMPERATURE = 1e-6;
@@ -49,14 +49,14 @@ public record Sampling(double temperature, int topK, double topP, double minP, P
      * {@return sampling from the whole distribution at a temperature}
      *
      * @param temperature divides the logits
-     * @param seed seed of the random numbers
+     * @param seed the seed of the random numbers
      */
     public static Sampling of(double temperature, long seed) {
         return GREEDY.withTemperature(temperature).withSeed(seed);
     }
 
     /**
-     * {@return this with another temperature}
+     * {@return this sampling with another temperature}
      *
      * @param newTemperature divides the logits; 0 takes the most probable token
      */
@@ -65,7 +65,7 @@ public record Sampling(double temperature, int topK, double topP, double minP, P
     }
 
     /**
-     * {@return this with another top-k}
+     * {@return this sampling with another top-k}
      *
      * @param newTopK keeps this number of tokens; 0 keeps all
      */
@@ -74,25 +74,25 @@ public record Sampling(double temperature, int topK, double topP, double minP, P
     }
 
     /**
-     * {@return this with another top-p}
+     * {@return this sampling with another top-p}
      *
-     * @param newTopP keeps tokens until their share reaches this
+     * @param newTopP keeps the most probable tokens whose share reaches this number; 1 keeps all
      */
     public Sampling withTopP(double newTopP) {
         return new Sampling(temperature, topK, newTopP, minP, penalties, seed);
     }
 
     /**
-     * {@return this with another min-p}
+     * {@return this sampling with another min-p}
      *
-     * @param newMinP drops tokens less probable than this times the most probable one
+     * @param newMinP drops tokens whose probability is less than this factor times the largest probability
      */
     public Sampling withMinP(double newMinP) {
         return new Sampling(temperature, topK, topP, newMinP, penalties, seed);
     }
 
     /**
-     * {@return this with other penalties}
+     * {@return this sampling with other penalties}
      *
      * @param newPenalties penalties of tokens that are already in the text
      */
@@ -101,9 +101,9 @@ public record Sampling(double temperature, int topK, double topP, double minP, P
     }
 
     /**
-     * {@return this with another seed}
+     * {@return this sampling with another seed}
      *
-     * @param newSeed seed of the random numbers
+     * @param newSeed the seed of the random numbers
      */
     public Sampling withSeed(long newSeed) {
         return new Sampling(temperature, topK, topP, minP, penalties, newSeed);

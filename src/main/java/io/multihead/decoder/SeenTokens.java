@@ -5,12 +5,12 @@ import java.util.BitSet;
 /** The tokens of a text as penalties count them: the tokens that occur, and the tokens generated since the last prompt. */
 final class SeenTokens {
     final TokenList tokens;
-    /** Each token of the text. */
+    /** The ids of the tokens in the text. */
     final BitSet all = new BitSet();
 
     int promptEnd;
 
-    /** Counts the tokens of a list, which has none yet. */
+    /** Creates counts for a list that has no tokens yet. */
     SeenTokens(TokenList tokens) {
         this.tokens = tokens;
     }
@@ -20,7 +20,7 @@ final class SeenTokens {
         all.set(id);
     }
 
-    /** Makes all tokens a prompt. */
+    /** Marks all tokens as a prompt. */
     void endPrompt() {
         promptEnd = tokens.size();
     }

@@ -11,16 +11,16 @@ import java.util.concurrent.CancellationException;
  * same time are computed as one batch. The tokens of a session depend neither on other sessions nor on the division of its own tokens
  * into calls.
  *
- * <p>{@link #append} stores tokens. They are computed when they are needed, for example in {@link #generate}.
+ * <p>{@link #append} stores tokens. The tokens are computed when they are needed, for example in {@link #generate}.
  *
  * <p>Only one thread at a time may use a session. A call during another thread's call fails with an {@link IllegalStateException}, without
  * an effect on the other call. Any thread may call {@link #close} at any time: a running call then ends with an {@link
  * IllegalStateException}, at the latest after the current step. A listener may call {@link #nextLogits}, {@link #save}, {@link #fork} and
  * {@link #close} of its session; calls that would change the session fail.
  *
- * <p>If its thread is interrupted, a call that computes ends within a step with a {@link CancellationException}, and the thread stays interrupted.
- * The tokens that were generated before the interrupt belong to the session, and the next call continues from them. If the sessions need
- * more memory than they have, a call waits ({@link SessionOptions#maxWait}).
+ * <p>If the thread of a computing call is interrupted, the call ends within a step with a {@link CancellationException}, and the thread
+ * stays interrupted. The tokens that were generated before the interrupt belong to the session, and the next call continues from them. If
+ * the sessions need more memory than they have, a call waits ({@link SessionOptions#maxWait}).
  */
 public final class Session implements AutoCloseable {
     final SessionState state;
@@ -42,8 +42,8 @@ public final class Session implements AutoCloseable {
      * @param text any text
      * @return this session
      * @throws IllegalArgumentException if the session's context has no room for all tokens of the text; no token is appended
-     * @throws IllegalStateException if the session is closed, in use by another thread, or the call comes from the listener
-     *     of its generation
+     * @throws IllegalStateException if the session is closed or in use by another thread, or if the call comes from the listener of its
+     *     generation
      */
     public Session append(String text) {
         return append("text", prompts.encode(text, length() == 0));
@@ -52,12 +52,12 @@ public final class Session implements AutoCloseable {
     /**
      * Appends a chat in the format of the model's template, up to the start of the model's answer.
      *
-     * @param messages the whole chat with its earlier turns. It is appended after the tokens of the session, so use a new session for each
-     *     turn. A new session reuses the computed tokens of the earlier turns
+     * @param messages the whole chat with its earlier turns. The chat is appended after the tokens of the session, so use a new session for
+     *     each turn. A new session reuses the computed tokens of the earlier turns
      * @return this session
      * @throws IllegalArgumentException if the model has no supported template, the template refuses the messages or writes nothing, or the
      *     session's context has no room for all of their tokens; no token is appended
-     * @throws IllegalStateException if the session is closed, in use by another thread, or the call comes from the listener of its
+     * @throws IllegalStateException if the session is closed or in use by another thread, or if the call comes from the listener of its
      *     generation
      */
     public Session appendChat(List<ChatMessage> messages) {
@@ -72,7 +72,8 @@ public final class Session implements AutoCloseable {
      * @return this session
      * @throws IllegalArgumentException if the model has no supported template, the template refuses the chat, writes nothing, or omits its tools,
      *     calls or results, or the session's context has no room for all of its tokens; no token is appended
-     * @throws IllegalStateException if the session is closed, in use by another thread, or the call comes from the listener of its generation
+     * @throws IllegalStateException if the session is closed or in use by another thread, or if the call comes from the listener of its
+     *     generation
      */
     public Session appendChat(ChatPrompt prompt) {
         int[] ids = prompts.encodeChat(Checks.notNull(prompt, "prompt"));
@@ -90,8 +91,8 @@ public final class Session implements AutoCloseable {
      *
      * @param tools the tools of the prompt; empty for answers without calls
      * @throws IllegalArgumentException if there are tools, and the format of calls in the model's template is unknown
-     * @throws IllegalStateException if the session is closed, in use by another thread, or the call comes from the listener
-     *     of its generation
+     * @throws IllegalStateException if the session is closed or in use by another thread, or if the call comes from the listener of its
+     *     generation
      */
     public AnswerFormat answerFormat(List<ToolDefinition> tools) {
         boolean entered = state.enterAlone("answerFormat");
@@ -109,7 +110,7 @@ public final class Session implements AutoCloseable {
      * @return this session
      * @throws IllegalArgumentException if an id is outside the vocabulary, or the session's context has no room for all of them; no token
      *     is appended
-     * @throws IllegalStateException if the session is closed, in use by another thread, or the call comes from the listener of its
+     * @throws IllegalStateException if the session is closed or in use by another thread, or if the call comes from the listener of its
      *     generation
      */
     public Session append(int... ids) {
@@ -142,8 +143,8 @@ public final class Session implements AutoCloseable {
      *
      * @param options how tokens are chosen, and when the text ends
      * @return the text
-     * @throws IllegalStateException if the session is closed, before or while it generates, is in use by another thread, the call comes
-     *     from the session's listener, or the session has no token yet
+     * @throws IllegalStateException if the session is closed before or while it generates, is in use by another thread, or has no token
+     *     yet, or if the call comes from the session's listener
      * @throws CancellationException if the thread is interrupted
      * @throws io.multihead.cache.CacheFullException if other sessions hold the memory that this one needs for longer than {@link
      *     SessionOptions#maxWait}; the session has the tokens generated until then
@@ -158,8 +159,8 @@ public final class Session implements AutoCloseable {
      * @param options how tokens are chosen, and when the text ends
      * @param listener receives each token, and may end the text
      * @return the text
-     * @throws IllegalStateException if the session is closed, before or while it generates, is in use by another thread, the call comes
-     *     from the session's listener, or the session has no token yet
+     * @throws IllegalStateException if the session is closed before or while it generates, is in use by another thread, or has no token
+     *     yet, or if the call comes from the session's listener
      * @throws CancellationException if the thread is interrupted
      * @throws io.multihead.cache.CacheFullException if other sessions hold the memory that this one needs for longer than {@link
      *     SessionOptions#maxWait}; the session has the tokens generated until then
@@ -180,12 +181,12 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * Computes the logits of the next token, for use by the program. A classifier reads the logits of its answers, a reranker the
+     * Computes the logits of the next token, for use by the program. A classifier reads the logits of its answers. A reranker reads the
      * logits of {@code yes} and {@code no}.
      *
      * @return a new array with a logit for each token of the vocabulary, all finite
      * @throws ArithmeticException if a logit is not finite
-     * @throws IllegalStateException if the session is closed, in use by another thread, or has no token yet
+     * @throws IllegalStateException if the session is closed or in use by another thread, or has no token yet
      * @throws CancellationException if the thread is interrupted
      * @throws io.multihead.cache.CacheFullException if other sessions hold the memory that this one needs for longer than {@code
      *     SessionOptions#maxWait}
@@ -208,15 +209,15 @@ public final class Session implements AutoCloseable {
 
     /**
      * Computes the attention weights of the last token to each token of the session, including itself, in some layers. The call computes
-     * appended tokens that are not computed yet, and a step of one token. It does not change the generated text.
+     * the appended tokens that are not computed yet, and a step of one token. It does not change the generated text.
      *
      * @param layers the layers, from 0, each at most once
-     * @return new arrays: by layer in the given order, by query head, and by token of the session. The sum of a row is 1 except for rounding. It
-     *     is less in layers with sinks, which receive the rest. A token outside a layer's window, or a token that was dropped to slide, has
-     *     weight 0
-     * @throws IllegalArgumentException if there is no such layer, a layer is repeated, or it has no softmax attention, like layers with
-     *     convolutions or linear attention
-     * @throws IllegalStateException if the session is closed, in use by another thread, or has no token yet
+     * @return new arrays: by layer in the given order, by query head, and by token of the session. The sum of a row is 1 except for
+     *     rounding. The sum is less in layers with sinks, which receive the rest. A token outside a layer's window, or a token that was
+     *     dropped to slide, has weight 0
+     * @throws IllegalArgumentException if a layer does not exist, is repeated, or has no softmax attention, like layers with convolutions
+     *     or linear attention
+     * @throws IllegalStateException if the session is closed or in use by another thread, or has no token yet
      * @throws CancellationException if the thread is interrupted
      * @throws io.multihead.cache.CacheFullException if other sessions hold the memory that this one needs for longer than {@code
      *     SessionOptions#maxWait}
@@ -256,8 +257,8 @@ public final class Session implements AutoCloseable {
 
     /**
      * Saves the session: its tokens, and their keys and values as they are stored in the cache. Tokens that are not computed yet are
-     * computed first. {@link Sessions#load} opens it again, in this process or another one, with the same model. The file has the format
-     * of {@link io.multihead.cache.CacheSession}, and appears under its name only when it is complete. Other sessions wait while it is
+     * computed first. {@link Sessions#load} opens it again, in this process or another one, with the same model. The file has the format of
+     * {@link io.multihead.cache.CacheSession}, and appears under its name only when it is complete. Other sessions wait while the file is
      * written.
      *
      * @param file the file to write or to replace
@@ -288,18 +289,18 @@ public final class Session implements AutoCloseable {
         }
         while (state.computed < length()
                 || !state.cache.save(state.sequence, length(), file, files.write(state.tokens))) {
-            compute(); // also tokens whose memory others had taken
+            compute(); // also computes tokens whose memory other sessions had taken
         }
     }
 
     /**
      * Drops the newest tokens.
      *
-     * @param length tokens to keep, 0 to {@link #length}
+     * @param length the number of tokens to keep, 0 to {@link #length}
      * @return this session
-     * @throws IllegalArgumentException if there are fewer tokens, or tokens were dropped to slide
-     * @throws IllegalStateException if the session is closed, in use by another thread, or the call comes from the listener
-     *     of its generation
+     * @throws IllegalArgumentException if the session has fewer tokens than {@code length}, or tokens were dropped to slide
+     * @throws IllegalStateException if the session is closed or in use by another thread, or if the call comes from the listener of its
+     *     generation
      */
     public Session truncate(int length) {
         boolean entered = state.enterAlone("truncate");
@@ -341,8 +342,8 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * Frees the session's keys and values, except shared ones. Any thread may call it, and it waits for the current step. A running call
-     * of the session ends with an {@link IllegalStateException}, even if its listener calls {@code close}.
+     * Frees the session's keys and values, except shared ones. Any thread may call this method, which waits for the current step. A running
+     * call of the session ends with an {@link IllegalStateException}, even if its listener calls {@code close}.
      */
     @Override
     public void close() {

@@ -27,7 +27,7 @@ final class SessionCache {
     /** The number of tokens of one batch: enough to make products compute-bound. */
     static final int BATCH_TOKENS = 512;
 
-    /** The recurrent states of a session: its own, and three snapshots. */
+    /** The number of recurrent states of a session: the current state and three snapshots. */
     private static final int STATES = 4;
 
     private static final Comparator<Step> OLDEST_FIRST = Comparator.comparingLong(step -> step.sequence.turn);
@@ -40,7 +40,7 @@ final class SessionCache {
     final boolean isRecurrent;
     /** Whether sequences can drop their first tokens. */
     final boolean slides;
-    /** Calls that may have freed memory. */
+    /** The count of calls that may have freed memory. */
     final Changes changes = new Changes();
 
     final SamplerPool samplers;
@@ -60,9 +60,9 @@ final class SessionCache {
     private volatile boolean closed;
 
     /**
-     * How much calls may have.
+     * The limits of sessions and of their calls.
      *
-     * @param sessions the number of sessions of that length for which there is memory
+     * @param sessions the number of sessions of {@code contextTokens} tokens for which there is memory
      * @param contextTokens the largest number of tokens of a session
      * @param maxWait the longest time that a call waits for room
      * @param keepsPrefixes whether prompts begin with prefixes that closed sessions have left
@@ -111,7 +111,7 @@ final class SessionCache {
         return true;
     }
 
-    /** Ends the call, and takes back the scratch of its step. */
+    /** Ends a call, and takes back the logits of its step. */
     void end(Step step) {
         runner.rowsOfLogits.giveBack(step.logits);
         step.sequence.isUsed = false;
@@ -123,7 +123,7 @@ final class SessionCache {
         queue.run(steps);
     }
 
-    /** Computes a batch, except the steps for which there is no room. Runs while no other does. */
+    /** Computes a batch, except the steps for which there is no room. Only one batch runs at a time. */
     private void compute(List<Step> batch) {
         requireOpen();
         fitting.clear();
@@ -134,7 +134,7 @@ final class SessionCache {
             if (step.sequence.isClosed) {
                 step.failure = CachedSequence.closedError();
             } else if (isReady(step)) {
-                // a snapshot only saves time, so no call loses room for it
+                // a snapshot only saves time, so no running call loses room to it
                 if (step.snapshots && eviction.makeRoom(Long.MAX_VALUE, taken, step.sequence, step.count, 1)) {
                     cache.snapshot(step.sequence.number);
                 }
@@ -153,7 +153,7 @@ final class SessionCache {
         fitting.clear();
     }
 
-    /** Returns whether a step can be computed, and records in the step why it cannot. */
+    /** Returns whether a step can be computed. If it cannot, the step records the reason. */
     private boolean isReady(Step step) {
         step.cached = eviction.length(step.sequence);
         if (step.cached >= step.from) {
@@ -198,7 +198,7 @@ final class SessionCache {
         return sequence[0];
     }
 
-    /** Returns a sequence with the first tokens of another one, as many of them as the cache has. */
+    /** Returns a sequence with the first tokens of another sequence, as many of them as the cache has. */
     CachedSequence fork(CachedSequence other, int length) {
         CachedSequence[] sequence = new CachedSequence[1];
         queue.exclusively(() -> {
@@ -218,7 +218,7 @@ final class SessionCache {
         return sequence[0];
     }
 
-    /** Saves the first tokens of a sequence, with notes; returns false if not all of them are in the cache. */
+    /** Saves the first tokens of a sequence, with notes. Returns false if some of these tokens are not in the cache. */
     boolean save(CachedSequence sequence, int length, Path file, Map<String, String> notes) throws IOException {
         boolean[] saved = new boolean[1];
         queue.exclusively(() -> {
@@ -303,7 +303,7 @@ final class SessionCache {
         return left[0];
     }
 
-    /** Drops the tokens before a position; returns false if not all tokens before it are in the cache. */
+    /** Drops the tokens before a position. Returns false if some of these tokens are not in the cache. */
     boolean slide(CachedSequence sequence, int firstToken) {
         boolean[] slid = new boolean[1];
         queue.exclusively(() -> {
@@ -318,8 +318,8 @@ final class SessionCache {
     }
 
     /**
-     * Frees the sequence of a session that is closed while no step is computed; if two callers close it, both find it freed when they
-     * return.
+     * Frees the sequence of a session that is closed, while no step is computed. If two callers close the session, the sequence is free
+     * when either call returns.
      *
      * @param tokens the tokens in the cache that may be kept for other prompts
      */
@@ -335,7 +335,7 @@ final class SessionCache {
         changes.add();
     }
 
-    /** Returns the query heads of a layer's attention; 0 if it has none. */
+    /** Returns the number of query heads of a layer's attention; 0 if the layer has none. */
     int heads(int layer) {
         return runner.heads(layer);
     }

@@ -27,7 +27,7 @@ import java.time.Duration;
  * @param cacheFormat the element type of keys and values
  * @param maxWait the longest time that a call waits, without a step, for memory of other sessions; with zero, the call fails at once
  * @param keepsPrefixes whether keys and values of closed sessions stay in memory, until other sessions need it, for prompts that begin with
- *     the same tokens. Texts do not change, and begin earlier. The time to the first token reveals whether such a session existed
+ *     the same tokens. The texts do not change, and they begin earlier. The time to the first token reveals whether such a session existed
  */
 public record SessionOptions(
         int contextTokens, int sessions, CacheFormat cacheFormat, Duration maxWait, boolean keepsPrefixes) {

@@ -5,11 +5,11 @@ import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
-/** The tokens of one session, and the number of computed tokens. Only the thread that has entered may use it. */
+/** The tokens of one session, and the number of computed tokens. Only the thread that has entered may use this object. */
 final class SessionState {
     final SessionCache cache;
     final TokenList tokens = new TokenList();
-    /** The same, for penalties. */
+    /** The tokens as penalties count them. */
     final SeenTokens seen = new SeenTokens(tokens);
 
     final Step step;
@@ -18,7 +18,7 @@ final class SessionState {
     int computed;
     /** The first token that was not dropped to slide. */
     int first;
-    /** The end of the last text that ended with an end token: later tokens are another text. */
+    /** The end of the last text that ended with an end token. Later tokens belong to another text. */
     int textStart;
     /** The end of the last text that ended at a stop sequence; no other stop sequence begins within it. */
     int stopEnd;
@@ -50,7 +50,7 @@ final class SessionState {
         return entered;
     }
 
-    /** Begins a call like {@link #enter}, also if the session is closed. */
+    /** Begins a call as {@link #enter} does, even if the session is closed. */
     boolean enterOpenOrClosed() {
         Thread current = Thread.currentThread();
         boolean entered = user.compareAndSet(null, current);
@@ -99,7 +99,7 @@ final class SessionState {
         }
     }
 
-    /** Returns the number of further tokens that fit into the context; negative if it must slide. */
+    /** Returns the number of further tokens that fit into the context; negative if the context must slide. */
     int freeTokens() {
         return cache.contextTokens - (tokens.size() - first);
     }
@@ -138,22 +138,23 @@ final class SessionState {
         stopEnd = Math.min(stopEnd, length);
     }
 
-    /** Drops the newest keys and values from the cache; tokens stay. */
+    /** Drops the newest keys and values from the cache. The session keeps the tokens. */
     void forget(int length) {
         computed = cache.truncate(sequence, length);
     }
 
     /**
-     * Returns the next step of waiting tokens, without logits; null if the waiting tokens fit in one step, which will compute the logits of
-     * the last of them. If there are no waiting tokens, the last token is computed again.
+     * Returns the next step of waiting tokens, without logits. Returns null if the waiting tokens fit in one step, which will compute the
+     * logits of the last token. If there are no waiting tokens, the last token is computed again.
      *
      * @param mostTokens the largest number of tokens of a step
-     * @param isFirst whether no step of the call has computed logits: a recurrent state is then kept from before the last token
+     * @param isFirst whether no step of the call has computed logits; the recurrent state before the last token is then kept
      */
     @Nullable
     Step prefill(int mostTokens, boolean isFirst) {
         int end = tokens.size();
-        // evicted tokens are computed again before the oldest tokens are dropped, because they depend on these
+        // evicted tokens are computed again before the oldest tokens are dropped, because evicted tokens depend on the
+        // oldest ones
         if (freeTokens() < 0 && !slide()) {
             end--;
         }
@@ -181,7 +182,7 @@ final class SessionState {
         return slid;
     }
 
-    /** Closes the session, and leaves its tokens for other prompts unless another thread may be about to change them. */
+    /** Closes the session, and leaves its tokens for other prompts unless another thread may change them. */
     void close() {
         sequence.isClosed = true; // first: a call that begins from now on changes no tokens
         Thread caller = user.get();
@@ -189,7 +190,7 @@ final class SessionState {
         cache.close(sequence, mayKeep ? Arrays.copyOf(tokens.array(), computed) : NO_TOKENS);
     }
 
-    /** Closes the session, and leaves its tokens for no other prompt. */
+    /** Closes the session without leaving its tokens for other prompts. */
     void discard() {
         cache.close(sequence, NO_TOKENS);
     }

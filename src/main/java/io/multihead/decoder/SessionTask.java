@@ -12,7 +12,7 @@ abstract class SessionTask {
         patience = new Patience(session.cache.maxWait);
     }
 
-    /** Returns the next step, of at most {@code mostTokens}; null if there is none and the task has ended. */
+    /** Returns the next step, which has at most {@code mostTokens} tokens; null if the task has ended. */
     abstract @Nullable Step next(int mostTokens);
 
     /** Returns whether the token after the step can be chosen before {@link #accept}, on any thread. */
@@ -31,7 +31,7 @@ abstract class SessionTask {
      * Takes the outcome of the step.
      *
      * @return whether the task may continue immediately; false if it must wait for room
-     * @throws io.multihead.cache.CacheFullException if it has waited for room as long as it may
+     * @throws io.multihead.cache.CacheFullException if the task has waited for room as long as it may
      */
     final boolean settle(Sampler sampler) {
         Step step = session.step;

@@ -9,20 +9,20 @@ import java.util.List;
 
 /**
  * The sessions of a model that share a cache. Steps that several threads request at the same time, and the steps of one call for several
- * sessions, are computed as one batch. The tokens of a session do not depend on the batch: they are the same alone and in any batch, on
- * any number of threads, prefilled at once or token by token.
+ * sessions, are computed as one batch. The tokens of a session do not depend on the batch, on the number of threads, or on the division of
+ * the prefill into steps.
  *
- * <p>Calls without room in the cache wait. The call that began first always continues. It takes the memory of sessions that no call uses,
- * least recently used first, and then the memory of calls that began later. An evicted session computes its tokens again when it continues,
- * with the same bits. A session that has slid keeps its memory, because it cannot be computed again. {@link SessionOptions#maxWait} limits
- * the wait.
+ * <p>Calls without room in the cache wait. The call that began first always continues. This call takes the memory of sessions that no call
+ * uses, the least recently used session first, and then the memory of calls that began later. An evicted session computes its tokens again
+ * when it continues, with the same bits. A session that has slid keeps its memory, because it cannot be computed again. {@link
+ * SessionOptions#maxWait} limits the wait.
  *
  * <p>The keys and values of a closed session stay in unused memory. A prompt that begins with at least 16 of the same tokens starts from
  * the longest such prefix, with the same bits. Therefore a chat that is appended as a whole at each turn computes only the new turn. The
  * least recently used prefixes are evicted first.
  *
- * <p>Thread-safe; only one thread at a time may use a {@link Session}. Memory is native, {@link #bytesPerToken} for each token, allocated
- * as sessions grow and freed by {@link #close}.
+ * <p>Thread-safe; only one thread at a time may use a {@link Session}. The memory is native and has {@link #bytesPerToken} for each token.
+ * It is allocated as sessions grow, and {@link #close} frees it.
  */
 public final class Sessions implements AutoCloseable {
     private final SessionCache cache;
@@ -33,7 +33,7 @@ public final class Sessions implements AutoCloseable {
     /**
      * Creates sessions.
      *
-     * @param chunkTokens most tokens of one session in a batch
+     * @param chunkTokens the largest number of tokens of one session in a batch
      */
     Sessions(SessionCache cache, PrefixFile files, Prompts prompts, int chunkTokens) {
         this.cache = cache;
@@ -70,14 +70,14 @@ public final class Sessions implements AutoCloseable {
         return state(cache.open());
     }
 
-    /** Runs tasks of these sessions, all steps together. */
+    /** Runs tasks of these sessions. The next steps of all tasks are one batch. */
     void run(List<? extends SessionTask> tasks) {
         Generations.run(cache, tasks, chunkTokens);
     }
 
     /**
-     * Opens a session from a file that {@link Session#save} wrote in this process or another one. It continues with the same bits as
-     * the saved session. Other sessions wait while the file is read.
+     * Opens a session from a file that {@link Session#save} wrote in this process or another one. The session continues with the same bits
+     * as the saved session. Other sessions wait while the file is read.
      *
      * <p>The model must have the same configuration and the same bytes of all weights as the model that saved the session. A
      * checksum compares them. It is computed when a session is saved or loaded for the first time, and reads the model's file once.
@@ -126,7 +126,7 @@ public final class Sessions implements AutoCloseable {
      * @return the texts, in the order of the sessions
      * @throws IllegalArgumentException if a session belongs to another object or is given twice, or the numbers of sessions and options
      *     differ
-     * @throws IllegalStateException if a session is closed, before or while it generates, is in use, or has no token yet; the texts of the
+     * @throws IllegalStateException if a session is closed before or while it generates, is in use, or has no token yet; the texts of the
      *     other sessions are then complete, and can be read from their tokens
      * @throws java.util.concurrent.CancellationException if the thread is interrupted
      * @throws CacheFullException if there is no memory for a session for longer than {@code SessionOptions#maxWait}; the texts of the

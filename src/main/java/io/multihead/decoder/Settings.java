@@ -5,8 +5,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The settings of a model's file by the names of {@code config.json}; {@link GgufSettings} translates them to the keys of GGUF. A setting
- * that is missing or of another type is an error that names file and key.
+ * The settings of a model's file by the names of {@code config.json}; {@link GgufSettings} translates them to the keys of GGUF. A missing
+ * setting or a setting of another type is an error that names the file and the key.
  */
 interface Settings {
     /** The base of rotary frequencies of most models. */
@@ -21,13 +21,13 @@ interface Settings {
     /** Returns the name of the family: {@code model_type}, or {@code general.architecture}. */
     String family();
 
-    /** Fails if a setting of any family requires a computation that the families here do not have. */
+    /** Fails if the file has a setting that requires a computation that no family here has. */
     void requireKnown();
 
     /** Returns whether this is a GGUF file, whose converter has changed some weights. */
     boolean isGguf();
 
-    /** Returns the number of the model's tensors: no model has more layers. */
+    /** Returns the number of the model's tensors. No model has more layers. */
     int tensors();
 
     /** Returns whether a setting exists, and is not null. */
@@ -61,7 +61,10 @@ interface Settings {
         return value;
     }
 
-    /** Returns the number of tokens that a token sees, 0 for all: null in a {@code config.json}, which differs from an absent setting. */
+    /**
+     * Returns the number of tokens that a token sees; 0 for all tokens. In a {@code config.json}, null means all tokens, unlike an absent
+     * setting, which means {@code otherwise}.
+     */
     int window(String key, int otherwise);
 
     boolean flag(String key, boolean otherwise);
@@ -93,15 +96,15 @@ interface Settings {
     /**
      * The settings of rotary positions that a family requests.
      *
-     * @param headDim elements of a head
-     * @param context the number of tokens that the model is meant for
-     * @param theta base of the frequencies if a {@code config.json} omits it
-     * @param original tokens of the first training if a {@code config.json} omits them; 0 for the context
+     * @param headDim the number of elements of a head
+     * @param context the context length of the model
+     * @param theta the base of the frequencies if a {@code config.json} omits it
+     * @param original the context length of the original training if a {@code config.json} omits it; 0 for {@code context}
      * @param gguf the pairing of GGUF files, whose converter permutes the weights of some families; Hugging Face weights are half-split
      * @param layers the type of the layers, if types may have separate frequencies; empty for all layers
      * @param partial the part of a head that is rotated if a {@code config.json} omits it
-     * @param ofText whether sections of pairs for image coordinates have no effect, since the positions of texts are the same in all
-     * sections
+     * @param ofText whether sections of pairs for image coordinates have no effect, because the positions of a text are the same in all
+     *     sections
      */
     record RopeRequest(
             int headDim,

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 final class SmolLm3Family implements Family {
     private static final int INTERVAL = 4;
 
-    /** Where a {@code config.json} does not say. */
+    /** The rotary base if a {@code config.json} does not set it. */
     private static final double THETA = 2_000_000;
 
     @Override

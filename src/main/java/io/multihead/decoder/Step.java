@@ -5,18 +5,21 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** New tokens of one session that go through the model together with the tokens of other sessions, and the resulting logits. Reused. */
+/**
+ * New tokens of one session that go through the model together with the tokens of other sessions, and the resulting logits. Steps are
+ * reused.
+ */
 final class Step {
     /** The outcome of a step that did not fail. */
     enum Outcome {
-        /** Its keys and values are in the cache, and its logits are available. */
+        /** The keys and values of the step are in the cache, and its logits are available. */
         COMPUTED,
         /**
-         * The cache has another number of tokens of the session than before the step, {@link Step#cached}: fewer, because others evicted
-         * them, or more, because an earlier session left them.
+         * The cache has {@link Step#cached} tokens of the session, another number than the step requires: fewer if other sessions evicted
+         * some of them, or more if an earlier session left them.
          */
         MOVED,
-        /** There is currently no room for it. */
+        /** There is currently no room for the step. */
         NO_ROOM
     }
 
@@ -24,20 +27,20 @@ final class Step {
     /** Logits by row, for the last rows of a step; borrowed for a call. */
     final List<float[]> logits = new ArrayList<>();
 
-    /** The session's tokens, of which this step has {@link #count} from {@link #from} on. */
+    /** The session's tokens. This step has {@link #count} of them, beginning at {@link #from}. */
     int[] tokens = {};
 
     int from;
     int count;
-    /** The number of last tokens with logits. */
+    /** The number of tokens with logits, at the end of the step. */
     int rows;
-    /** Waiting tokens after the tokens of this step. A step begins only if there is room for these tokens, too. */
+    /** The number of waiting tokens after the tokens of this step. A step begins only if there is room for these tokens, too. */
     int behind;
 
     /** Whether the sequence may later be truncated to the start of this step. */
     boolean snapshots;
 
-    /** By layer, the destination of the attention weights of its tokens, null for none; empty if no weights are requested. */
+    /** The destinations of the attention weights of the step's tokens, by layer, null for none; empty if no weights are requested. */
     List<@Nullable Tensor> attention = List.of();
 
     int uses;

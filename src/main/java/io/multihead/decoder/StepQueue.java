@@ -9,7 +9,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 
 /**
- * Joins the steps of callers on several threads to batches: the thread that finds the model idle computes the steps of all waiting callers,
+ * Joins the steps of callers on several threads to batches. The thread that finds the model idle computes the steps of all waiting callers,
  * including its own. The timing of threads determines which steps share a batch, but no result depends on it.
  */
 final class StepQueue {
@@ -32,7 +32,7 @@ final class StepQueue {
         this.compute = compute;
     }
 
-    /** Runs the steps of one caller, together with waiting steps of others, and returns when all its steps are done. */
+    /** Runs the steps of one caller, together with waiting steps of other callers. Returns when all steps of the caller are done. */
     void run(List<Step> steps) {
         for (int i = 0; i < steps.size(); i++) {
             Checks.index(steps.get(i).count, mostTokens + 1L, "tokens of a step"); // a longer step would wait forever
@@ -42,7 +42,7 @@ final class StepQueue {
         }
         model.lock();
         try {
-            for (int i = 0; i < steps.size(); i++) { // an iterator is an object
+            for (int i = 0; i < steps.size(); i++) { // an iterator would allocate an object
                 while (!steps.get(i).isDone) {
                     runBatch();
                 }
@@ -71,10 +71,10 @@ final class StepQueue {
         }
     }
 
-    /** Changes that wait until no step is computed. */
+    /** A change that waits until no step is computed. */
     @FunctionalInterface
     interface Change<E extends Exception> {
-        /** Does it. */
+        /** Makes the change. */
         void run() throws E;
     }
 

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Runs batches of steps through a model. Not thread-safe; a warm call allocates nothing. */
 final class StepRunner {
-    /** The number of rows of logits that are computed together: the head is read once for all of them. */
+    /** The number of rows of logits that are computed together. The head is read once for all of them. */
     private static final int ROWS = 16;
 
     private final Compute cpu;
@@ -34,7 +34,7 @@ final class StepRunner {
 
     private final int[][] rows = new int[ROWS + 1][];
     private final Tensor[] outputs = new Tensor[ROWS + 1];
-    /** The step and the row of it to which a row of logits belongs. */
+    /** The step to which a row of logits belongs; {@link #ownerRows} has the row of this step. */
     private final Step[] owners = new Step[ROWS];
 
     private final List<Step> together = new ArrayList<>();
@@ -56,7 +56,7 @@ final class StepRunner {
         }
     }
 
-    /** Returns the query heads of a layer's attention; 0 if it has none. */
+    /** Returns the number of query heads of a layer's attention; 0 if the layer has none. */
     int heads(int layer) {
         return model.blocks().get(layer).sublayers().stream()
                 .map(Sublayer::part)
@@ -71,7 +71,7 @@ final class StepRunner {
     }
 
     /**
-     * Computes steps, and writes the logits that they request; steps with attention weights are computed separately, which does not change
+     * Computes steps, and writes the logits that they request. Steps with attention weights are computed separately, which does not change
      * any bit.
      */
     void run(List<Step> steps) {

@@ -3,10 +3,10 @@ package io.multihead.decoder;
 import java.util.List;
 
 /**
- * Finds stop sequences in a text that grows, and holds back a possible beginning of one. The text ends at the beginning of the first stop
- * sequence: if two overlap, the one that begins first counts. Therefore a complete stop sequence waits while an earlier one may still
- * become complete, and the result depends on the whole text and not on its parts. A text may continue the text of an earlier call: a stop
- * sequence that began there is found when it becomes complete. For one text.
+ * Finds stop sequences in a text that grows, and holds back a possible beginning of a stop sequence. The text ends at the beginning of the
+ * first stop sequence. If two stop sequences overlap, the one that begins first counts. Therefore a complete stop sequence waits while an
+ * earlier one may still become complete, and the result depends on the whole text and not on its parts. A text may continue the text of an
+ * earlier call. A stop sequence that began in the earlier text is found when it becomes complete. Each text needs a new object.
  */
 final class StopSequences {
     private final List<String> stops;
@@ -19,7 +19,7 @@ final class StopSequences {
      * Begins a text, or continues a text of which a part has been returned.
      *
      * @param before the end of the returned text, at least as long as {@link #longestBegin}, or the whole returned text if it is shorter;
-     *     complete stop sequences in it have no effect
+     *     complete stop sequences in this text have no effect
      */
     StopSequences(List<String> stops, String before) {
         this.stops = stops;
@@ -33,7 +33,7 @@ final class StopSequences {
         return stops.stream().mapToInt(stop -> stop.length() - 1).max().orElse(0);
     }
 
-    /** Drops the certain part of the held text, and returns the characters of it that no earlier call returned. */
+    /** Drops the certain part of the held text, and returns the characters of this part that no earlier call returned. */
     private String drop(int length) {
         int old = Math.min(given, length);
         String certain = held.substring(old, length);
@@ -42,7 +42,9 @@ final class StopSequences {
         return certain;
     }
 
-    /** Adds text, and returns its certain part: everything before the first stop sequence, or before a possible beginning of one. */
+    /**
+     * Adds text, and returns the certain part: the text before the first stop sequence, or before a possible beginning of a stop sequence.
+     */
     String add(String text) {
         if (stops.isEmpty() || found) {
             return found ? "" : text;
@@ -63,8 +65,8 @@ final class StopSequences {
     }
 
     /**
-     * Ends the text; returns the held text before a stop sequence, all of it if there is none, and nothing after a stop sequence that was
-     * found.
+     * Ends the text, and returns the held text before a stop sequence. Without a stop sequence, returns all held text. If a stop sequence
+     * was found before, returns no text.
      */
     String rest() {
         if (found) {
@@ -79,8 +81,8 @@ final class StopSequences {
     }
 
     /**
-     * Returns the index of the first stop sequence, or of a possible beginning of one unless it must be complete; the end of the text if
-     * there is none.
+     * Returns the index of the first stop sequence, or of a possible beginning of one if {@code whole} is false. Returns the end of the
+     * text if there is none.
      */
     private int first(boolean whole) {
         int at = 0;
@@ -90,7 +92,10 @@ final class StopSequences {
         return at;
     }
 
-    /** Returns whether a stop sequence begins here, or a possible beginning of one unless it must be complete. */
+    /**
+     * Returns whether a stop sequence begins at {@code at}. If {@code whole} is false, a possible beginning of one at the end of the text
+     * counts, too.
+     */
     private boolean isHere(int at, boolean whole) {
         int length = held.length() - at;
         for (String stop : stops) {

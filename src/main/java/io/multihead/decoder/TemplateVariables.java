@@ -13,11 +13,11 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A chat as the variables of a template, with the names that transformers gives them. Templates expect calls in different forms, which are
- * the constants of this class.
+ * Converts a chat to the variables of a template, with the names that transformers gives them. Templates expect calls in different forms
+ * ({@link Form}).
  */
 final class TemplateVariables {
-    /** The form in which messages with calls are given to a template; the first form that the template renders with their calls is used. */
+    /** The form in which a template gets messages with calls. The first form that the template renders with all calls is used. */
     enum Form {
         /** Arguments are an object, and content is a text. */
         OBJECT,
@@ -33,7 +33,7 @@ final class TemplateVariables {
 
     static Map<String, @Nullable Object> of(ChatPrompt prompt, Form form) {
         Map<String, @Nullable Object> all = new LinkedHashMap<>();
-        // as in transformers, where they are None and not undefined
+        // as in transformers, where these variables are None and not undefined
         all.put("documents", null);
         all.put("tools", null);
         all.putAll(prompt.variables());
@@ -47,7 +47,7 @@ final class TemplateVariables {
         return all;
     }
 
-    /** Returns the names of a model's own tokens. */
+    /** Returns the names of a model's special tokens. */
     static Map<String, Object> tokens(Tokenizer tokenizer) {
         SpecialIds special = tokenizer.specialIds();
         Map<String, Object> tokens = new LinkedHashMap<>();

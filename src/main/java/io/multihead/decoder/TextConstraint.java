@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 
 /** The tokens that the options of one text allow next. */
 final class TextConstraint {
-    /** Allows everything. */
+    /** Allows every token. */
     static final TextConstraint NONE = new TextConstraint(null, 1);
 
     private final @Nullable TokenFilter filter;
@@ -25,7 +25,7 @@ final class TextConstraint {
                 : new TextConstraint(constraint.begin(prompts.tokens().get()), prompts.vocabulary());
     }
 
-    /** Changes logits, and sets the logits of forbidden tokens to negative infinity. */
+    /** Applies the filter's changes to logits, and sets the logits of forbidden tokens to negative infinity. */
     void apply(float[] logits) {
         if (filter == null) {
             return;

@@ -11,13 +11,13 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Vectors of texts from a language model, such as Qwen3-Embedding (Zhang et al. 2025): the states of a text's tokens after the final
- * normalization become one vector, with the settings of the model: the {@code modules.json} of sentence-transformers in a folder, or
- * {@code pooling_type} in a GGUF file. The default is the state of the last token, of length 1.
+ * Computes vectors of texts with a language model, such as Qwen3-Embedding (Zhang et al. 2025). The states of a text's tokens after the
+ * final normalization become one vector. The settings of the model determine the vector: the {@code modules.json} of sentence-transformers
+ * in a folder, or {@code pooling_type} in a GGUF file. The default is the state of the last token, normalized to length 1.
  *
- * <p>Texts get the tokens that the model's file puts around them, such as the end token that these models expect. A vector has the same
- * bits alone and in any batch, and on any number of threads. Thread-safe; embedders of one model compute one call at a time, and share
- * scratch memory, which the first call allocates. An embedder is valid until {@link LanguageModel#close}.
+ * <p>Texts get the tokens that the model's file puts around them, such as the end token that these models expect. The bits of a vector do
+ * not depend on the batch or on the number of threads. Thread-safe; embedders of one model compute one call at a time, and share scratch
+ * memory, which the first call allocates. An embedder is valid until {@link LanguageModel#close}.
  */
 public final class TextEmbedder implements Embedder {
     private static final List<Pooling> POOLINGS = List.of(Pooling.LAST, Pooling.MEAN, Pooling.CLS);
@@ -61,7 +61,7 @@ public final class TextEmbedder implements Embedder {
      * {@return an embedder of the same model with another pooling}
      *
      * @param newPooling one of {@link Pooling#LAST}, {@link Pooling#MEAN} and {@link Pooling#CLS}
-     * @throws IllegalArgumentException if the pooling is another one
+     * @throws IllegalArgumentException if the pooling is none of these
      */
     public TextEmbedder withPooling(Pooling newPooling) {
         if (!POOLINGS.contains(Checks.notNull(newPooling, "pooling"))) {
@@ -90,15 +90,15 @@ public final class TextEmbedder implements Embedder {
         return with(settings.withPrompt(Checks.notNull(prompt, "prompt")));
     }
 
-    /** {@return an embedder of the same model with the folder's prompt for queries, or else its default prompt} */
+    /** {@return an embedder of the same model with the folder's prompt for queries, or with its default prompt if the folder has none} */
     @Override
     public TextEmbedder forQueries() {
         return withPrompt(prompts().getOrDefault(QUERY, defaultPrompt));
     }
 
     /**
-     * {@return an embedder of the same model with the folder's prompt for documents, named {@code document}, {@code passage}
-     * or {@code corpus}, or else its default prompt}
+     * {@return an embedder of the same model with the folder's prompt for documents, named {@code document}, {@code passage} or {@code
+     * corpus}, or with its default prompt if the folder has none}
      */
     @Override
     public TextEmbedder forDocuments() {
@@ -109,21 +109,21 @@ public final class TextEmbedder implements Embedder {
                 .orElse(defaultPrompt));
     }
 
-    /** {@return the prompts of the model's folder by name; empty if it has none} */
+    /** {@return the prompts of the model's folder by name; empty if the folder has none} */
     @Override
     public Map<String, String> prompts() {
         return settings.prompts();
     }
 
-    /** {@return the elements of a vector} */
+    /** {@return the number of elements of a vector} */
     @Override
     public int dimension() {
         return states.dim();
     }
 
     /**
-     * {@return the largest number of tokens of a text, including its prompt and special tokens: the model's context, or a lower setting
-     * of its folder}
+     * {@return the largest number of tokens of a text, including its prompt and special tokens: the context length of the model, or a lower
+     * setting of its folder}
      */
     @Override
     public int maxTokens() {
@@ -146,7 +146,7 @@ public final class TextEmbedder implements Embedder {
      * @param text any text with at least one token
      * @return a new array
      * @throws IllegalArgumentException if the text has no token, or more than {@link #maxTokens}
-     * @throws ArithmeticException if its vector is not finite
+     * @throws ArithmeticException if the vector of the text is not finite
      * @throws java.util.concurrent.CancellationException if the thread is interrupted
      */
     @Override
@@ -189,10 +189,10 @@ public final class TextEmbedder implements Embedder {
     /**
      * Computes vectors of consecutive parts of one text, which the model reads as a whole. The vector of a part therefore depends on the
      * earlier parts, too (late chunking, Guenther et al. 2024). The vector of a part is the mean of the states of its tokens, independent
-     * of the pooling of this embedder. It has length 1 if vectors of texts have length 1. The model reads the prompt and the special tokens
-     * around the text, which belong to no part. A token that crosses a border belongs to the part with its last byte.
+     * of the pooling of this embedder. It has length 1 if vectors of texts have length 1. The model also reads the prompt and the special
+     * tokens around the text, which belong to no part. A token that crosses a border belongs to the part with its last byte.
      *
-     * @param chunks the parts of a text in their order, which together are the text, with the spaces between them
+     * @param chunks the parts of a text in their order, including the spaces between them; their concatenation is the text
      * @return a new array for each part
      * @throws IllegalArgumentException if a part has no token, the parts together have more than {@link #maxTokens}, or the tokenizer
      *     changes characters of the text; nothing is computed
@@ -229,7 +229,7 @@ public final class TextEmbedder implements Embedder {
         return name.replace("%", String.valueOf(index));
     }
 
-    /** Returns a vector, normalized if the options require it; without elements if it is not finite. */
+    /** Returns a vector, normalized if the options require it. The vector has no elements if a number is not finite. */
     private float[] vector(double[] mean) {
         double squares = 0;
         for (double element : mean) {

@@ -6,14 +6,14 @@ import java.time.temporal.ChronoUnit;
 import java.util.List;
 
 /**
- * The limits of a generated text, unless the model ends it first. Immutable.
+ * The limits of a generated text, which the model may end earlier. Immutable.
  *
  * @param maxTokens the largest number of tokens of the text, at least 1
  * @param timeout the time limit of the call, which includes its prefill and its wait for memory; more than zero,
  *     {@link #NO_TIMEOUT} for no limit. The call ends after the step that runs at that time
- * @param stopSequences stop sequences: the text ends before the first of them; none is empty. If an earlier position may still become a stop
- *     sequence, the decision waits, so the text does not depend on its division into tokens. If several begin at one position, the shortest
- *     ends the text
+ * @param stopSequences the stop sequences, none of which is empty. The text ends before the first stop sequence. If an earlier position may
+ *     still become a stop sequence, the decision waits, so the text does not depend on its division into tokens. If several stop sequences
+ *     begin at one position, the shortest ends the text
  * @param whenFull the behavior when the session's context is full
  */
 public record TextLimits(int maxTokens, Duration timeout, List<String> stopSequences, WhenFull whenFull) {
@@ -44,7 +44,7 @@ public record TextLimits(int maxTokens, Duration timeout, List<String> stopSeque
         Checks.notNull(whenFull, "whenFull");
     }
 
-    /** Returns the nanoseconds of a duration, or the largest long if there are more. */
+    /** Returns the nanoseconds of a duration, or the largest {@code long} if there are more. */
     static long nanos(Duration duration) {
         return duration.compareTo(LONGEST) < 0 ? duration.toNanos() : Long.MAX_VALUE;
     }

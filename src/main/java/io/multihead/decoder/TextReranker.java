@@ -9,22 +9,22 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * Scores of passages for a query, from a language model that answers yes or no, as Qwen3-Reranker does (Zhang et al. 2025, "Qwen3
- * Embedding"): the probability of {@code yes} against {@code no}, after a prompt with an instruction, the query and the passage. The prompt
- * and the score equal the model's own example for transformers.
+ * Scores passages for a query with a language model that answers yes or no, such as Qwen3-Reranker (Zhang et al. 2025, "Qwen3 Embedding").
+ * A score is the probability of {@code yes} against {@code no}, after a prompt with an instruction, the query and the passage. The prompt
+ * and the score equal the model card's example for transformers.
  *
  * <p>The common start of the prompts, with instruction and query, is computed once for all passages of a call, and kept for later calls if
- * {@link SessionOptions#keepsPrefixes}. Passages are computed in batches. A score has the same bits alone and in any batch, on any number
- * of threads and at every lane width.
+ * {@link SessionOptions#keepsPrefixes}. Passages are computed in batches. The bits of a score do not depend on the batch, on the number of
+ * threads, or on the lane width.
  *
- * <p>Query, passage and instruction are texts, in which nothing is a control token. A prompt that is longer than {@link #maxTokens} is an error;
- * it is never truncated.
+ * <p>Query, passage and instruction are texts, in which nothing is a control token. A prompt that is longer than {@link #maxTokens} is an
+ * error. Prompts are never truncated.
  *
- * <p>Immutable and thread-safe: calls of several threads share batches. {@link #close} frees keys and values of this reranker and of the
+ * <p>Immutable and thread-safe. Calls of several threads share batches. {@link #close} frees keys and values of this reranker and of the
  * rerankers that {@link #withInstruction} made from it. The caller closes the model.
  */
 public final class TextReranker implements AutoCloseable {
-    /** The instruction of the models' training for web searches, and the default. */
+    /** The default instruction, with which the models were trained for web searches. */
     public static final String WEB_SEARCH =
             "Given a web search query, retrieve relevant passages that answer the query";
 
@@ -33,7 +33,9 @@ public final class TextReranker implements AutoCloseable {
             + "<|im_start|>user\n";
     private static final String END = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n";
     private static final List<String> CONTROLS = List.of("<|im_start|>", "<|im_end|>");
-    /** Passages that are computed at the same time, if there is memory: enough for batches of short ones to be full. */
+    /**
+     * The number of passages that are computed at the same time, if there is memory. With this number, batches of short passages are full.
+     */
     private static final int TOGETHER = 16;
 
     private final Sessions sessions;
@@ -44,9 +46,9 @@ public final class TextReranker implements AutoCloseable {
     /**
      * The common part of all prompts.
      *
-     * @param begin tokens before the texts
-     * @param end tokens behind them
-     * @param capacity tokens that have memory at the same time
+     * @param begin the tokens before the texts
+     * @param end the tokens after the texts
+     * @param capacity the number of tokens that have memory at the same time
      */
     private record Prompt(AnswerTask.Answers answers, int[] begin, int[] end, long capacity) {}
 
@@ -77,7 +79,10 @@ public final class TextReranker implements AutoCloseable {
         return id;
     }
 
-    /** Creates a reranker that owns sessions, of a tokenizer with all {@link #requireTokens}; {@code ranks}: the head has two rows, yes and no. */
+    /**
+     * Creates a reranker that owns sessions. The tokenizer has the tokens of {@link #requireTokens}. If {@code ranks} is true, the head has
+     * two rows, yes and no.
+     */
     static TextReranker of(Sessions sessions, Tokenizer tokenizer, int together, boolean ranks) {
         AnswerTask.Answers answers = ranks
                 ? new AnswerTask.Answers(0, 1)
@@ -94,8 +99,9 @@ public final class TextReranker implements AutoCloseable {
     /**
      * Returns a reranker of the same model and memory with another instruction.
      *
-     * @param newInstruction a description of the wanted passages, in English, as in the models' training; the default is {@link #WEB_SEARCH}
-     * @return the reranker, which is closed with this one
+     * @param newInstruction a description of the requested passages, in English, as in the models' training; the default is {@link
+     *     #WEB_SEARCH}
+     * @return the reranker; closing one of the two rerankers closes both
      */
     public TextReranker withInstruction(String newInstruction) {
         Checks.notNull(newInstruction, "instruction");
@@ -188,7 +194,7 @@ public final class TextReranker implements AutoCloseable {
         return scores;
     }
 
-    /** Returns the end of the passages, from {@code first} on, for which there is memory at the same time. */
+    /** Returns the end of the passages that have memory at the same time, beginning with {@code first}. */
     private int together(List<int[]> prompts, int first, int shared) {
         long capacity = prompt.capacity - shared;
         int last = first;
@@ -202,7 +208,7 @@ public final class TextReranker implements AutoCloseable {
     }
 
     /**
-     * Returns the tokens of a prompt: the texts between the control tokens are encoded as one text, as in the example of the model card.
+     * Returns the tokens of a prompt. The texts between the control tokens are encoded as one text, as in the example of the model card.
      */
     private int[] prompt(String query, String passage) {
         int[] texts =
@@ -212,7 +218,7 @@ public final class TextReranker implements AutoCloseable {
                 .toArray();
     }
 
-    /** Returns the number of tokens with which all prompts begin; each prompt has at least one more token, whose logits are needed. */
+    /** Returns the number of tokens with which all prompts begin. Each prompt has at least one more token, whose logits are needed. */
     private static int sharedTokens(int[] one, List<int[]> prompts) {
         int shared = one.length - 1;
         for (int[] other : prompts) {
@@ -229,7 +235,7 @@ public final class TextReranker implements AutoCloseable {
         session.seen.endPrompt();
     }
 
-    /** Computes the scores of some prompts together, which begin with the tokens of a session. */
+    /** Computes the scores of prompts that begin with the tokens of a session, in common batches. */
     private void score(SessionState base, List<int[]> prompts, String name, double[] scores, int at) {
         List<AnswerTask> tasks = new ArrayList<>();
         try {

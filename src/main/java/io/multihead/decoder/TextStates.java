@@ -20,10 +20,10 @@ import org.jspecify.annotations.Nullable;
 
 /** Computes the pooled states of texts, in batches. Thread-safe; one call computes at a time, with scratch memory that is reused. */
 final class TextStates {
-    /** The number of tokens of a batch, unless one text has more; its larger scratch memory is not kept. */
+    /** The number of tokens of a batch, unless one text has more. The larger scratch memory of such a text is not kept. */
     private static final int BATCH_TOKENS = 512;
 
-    /** Tokens of a page of a cache. */
+    /** The number of tokens of a page of a cache. */
     private static final int PAGE = 64;
 
     /** The number of states that are normalized together. */
@@ -31,7 +31,7 @@ final class TextStates {
 
     /**
      * A model with the frequencies of rotary positions for texts of any length, and the same weights with the frequencies for short texts,
-     * as in LongRoPE; in other families both are the same model.
+     * as in LongRoPE. In other families, both are the same model.
      *
      * @param shortTokens the largest number of tokens of a short text
      */
@@ -78,12 +78,12 @@ final class TextStates {
         this.models = models;
     }
 
-    /** Returns the elements of a state. */
+    /** Returns the number of elements of a state. */
     int dim() {
         return models.any().dim();
     }
 
-    /** Computes a vector of each text, which has at least one token. Sums are in double, in the order of tokens. */
+    /** Computes a vector of each text. Each text has at least one token. Sums are in double, in the order of tokens. */
     double[][] embed(Compute cpu, List<int[]> texts, Pooling pooling) {
         double[][] vectors = new double[texts.size()][dim()];
         int longest = texts.stream().mapToInt(text -> text.length).max().orElse(1);
@@ -100,7 +100,10 @@ final class TextStates {
         return vectors;
     }
 
-    /** Computes the means of the states of consecutive parts of one text: of tokens {@code borders[i]} to {@code borders[i + 1]}. */
+    /**
+     * Computes the means of the states of consecutive parts of one text. Part {@code i} has the tokens from {@code borders[i]} to before
+     * {@code borders[i + 1]}.
+     */
     double[][] means(Compute cpu, int[] text, int[] borders) {
         double[][] vectors = new double[borders.length - 1][dim()];
         Transformer model = models.of(text.length);

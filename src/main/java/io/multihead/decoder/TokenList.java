@@ -2,7 +2,7 @@ package io.multihead.decoder;
 
 import java.util.Arrays;
 
-/** Token ids that grow. */
+/** A growing list of token ids. */
 final class TokenList {
     private int[] ids = new int[64];
     private int size;
@@ -24,7 +24,7 @@ final class TokenList {
         return size;
     }
 
-    /** Returns the array in use, whose first {@link #size} elements count. */
+    /** Returns the internal array, whose first {@link #size} elements are the ids. */
     int[] array() {
         return ids;
     }

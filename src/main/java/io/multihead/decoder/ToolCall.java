@@ -7,10 +7,10 @@ import java.nio.charset.StandardCharsets;
 /**
  * A call of a tool in a model's answer.
  *
- * @param id the id by which the result names its call; empty for none. Some templates need an id. Ids of Mistral need nine letters and
- * digits
- * @param name of the tool
- * @param arguments a JSON object
+ * @param id the id of the call, to which the result of the tool refers; empty for none. Some templates need an id. Mistral's templates need
+ *     ids of nine letters and digits
+ * @param name the name of the tool
+ * @param arguments the arguments, a JSON object
  */
 public record ToolCall(String id, String name, String arguments) {
     /** Checks that the arguments are a JSON object. */

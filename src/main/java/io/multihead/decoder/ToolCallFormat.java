@@ -38,13 +38,13 @@ public enum ToolCallFormat {
     MISTRAL(ListCalls.mistral()),
     /** <code>[TOOL_CALLS]name[ARGS]{...}</code>: Mistral since 2025. */
     MISTRAL_ARGS(new NamedCalls()),
-    /** Such a list between {@code <|tool_call|>} and {@code <|/tool_call|>}, or after {@code functools}: Phi-4-mini. */
+    /** A list as in {@link #MISTRAL}, between {@code <|tool_call|>} and {@code <|/tool_call|>}, or after {@code functools}: Phi-4-mini. */
     PHI_4_MINI(ListCalls.phi()),
-    /** Such a list after {@code <|tool_call|>}: Granite 3. */
+    /** A list as in {@link #MISTRAL}, after {@code <|tool_call|>}: Granite 3. */
     GRANITE_3(ListCalls.granite()),
-    /** Such a list after {@code functools}: FireFunction. */
+    /** A list as in {@link #MISTRAL}, after {@code functools}: FireFunction. */
     FIREFUNCTION(ListCalls.fireFunction()),
-    /** Such a list between {@code <TOOLCALL>} and {@code </TOOLCALL>}: Llama-Nemotron. */
+    /** A list as in {@link #MISTRAL}, between {@code <TOOLCALL>} and {@code </TOOLCALL>}: Llama-Nemotron. */
     NEMOTRON(ListCalls.nemotron()),
     /** <code>&lt;toolcall&gt; {"name": ..., "arguments": {...}} &lt;/toolcall&gt;</code>: Nemotron-Mini. */
     NEMOTRON_MINI(HermesCalls.nemotronMini()),
@@ -85,7 +85,7 @@ public enum ToolCallFormat {
     }
 
     /**
-     * Finds the format of a template: the template writes a chat with a call.
+     * Finds the format of a template by rendering a chat with a call.
      *
      * @param template the template of the model's file
      * @return the format, or empty if the template writes no calls, or calls in an unknown format
@@ -104,13 +104,13 @@ public enum ToolCallFormat {
     }
 
     /**
-     * {@return a template that also writes calls if the given template omits them: after the text of an answer, in this format}. The
-     * templates of Granite 3, Nemotron-Mini and LFM2 omit calls.
+     * {@return a template that writes chats as the given template does, and also writes calls, in this format, after the text of an
+     * answer}. The templates of Granite 3, Nemotron-Mini and LFM2 omit calls.
      *
      * @param template a template that writes tools, their results, and the text of answers
-     * @throws IllegalArgumentException if this is not one of the formats with JSON objects or Python calls: {@link #HERMES}, {@link
-     *     #MISTRAL}, {@link #PHI_4_MINI}, {@link #GRANITE_3}, {@link #FIREFUNCTION}, {@link #NEMOTRON}, {@link #NEMOTRON_MINI}, {@link
-     *     #LFM_2} and {@link #COGITO} are
+     * @throws IllegalArgumentException if this format is none of the formats with JSON objects or Python calls, which are {@link #HERMES},
+     *     {@link #MISTRAL}, {@link #PHI_4_MINI}, {@link #GRANITE_3}, {@link #FIREFUNCTION}, {@link #NEMOTRON}, {@link #NEMOTRON_MINI},
+     *     {@link #LFM_2} and {@link #COGITO}
      */
     public ChatTemplate addCallsTo(ChatTemplate template) {
         Checks.notNull(template, "template");
@@ -123,7 +123,7 @@ public enum ToolCallFormat {
         return ChatTemplate.of(prompt -> withCalls(template, prompt), List.of());
     }
 
-    /** Writes a chat with a placeholder instead of calls, and then replaces the placeholder with the calls. */
+    /** Writes a chat with placeholders instead of calls, and then replaces the placeholders with the calls. */
     private PromptText withCalls(ChatTemplate template, ChatPrompt prompt) {
         String chat = prompt.messages().toString() + prompt.tools() + prompt.variables();
         int number = 0;
@@ -185,15 +185,15 @@ public enum ToolCallFormat {
         return Optional.empty();
     }
 
-    /** Returns a chat as a template writes it; empty if the template refuses it. */
+    /** Returns a chat as a template writes it; empty if the template refuses the chat. */
     private static Optional<String> written(ChatTemplate template, ChatPrompt chat) {
-        // templates write these tokens before texts, and get them as variables
+        // templates get these tokens as variables, and write them before texts
         PromptText token = PromptText.template("<token>");
         Map<String, Object> variables = new LinkedHashMap<>();
         for (String name : List.of("bos_token", "eos_token", "unk_token", "pad_token")) {
             variables.put(name, token);
         }
-        // of FireFunction
+        // variables of FireFunction's template
         variables.put("functions", "");
         variables.put("datetime", "");
         try {
@@ -203,7 +203,7 @@ public enum ToolCallFormat {
         }
     }
 
-    /** Returns whether a template writes the text of an answer, too, behind the text before the call of a chat. */
+    /** Returns whether a template writes the text of an answer directly after {@code begin}, the text before the call of a chat. */
     private static boolean beginsAnswer(ChatTemplate template, ChatPrompt chat, String begin) {
         String answer = "probed_answer";
         ChatPrompt other = chat.withMessages(List.of(ChatMessage.user(QUESTION), ChatMessage.assistant(answer)));
@@ -218,9 +218,8 @@ public enum ToolCallFormat {
      *
      * @param text the whole answer, such as {@link GeneratedText#text()}
      * @return the parts of the answer
-     * @throws IllegalArgumentException if a call is truncated, or is not JSON with a name and arguments. Instead of an error, such
-     *     an answer in {@link #LLAMA_3}, or in {@link #MISTRAL}, {@link #PHI_4_MINI} or {@link #GRANITE_3} without its mark, is
-     *     content
+     * @throws IllegalArgumentException if a call is truncated, or is not JSON with a name and arguments. Such an answer in {@link
+     *     #LLAMA_3}, or in {@link #MISTRAL}, {@link #PHI_4_MINI} or {@link #GRANITE_3} without its mark, is content and not an error
      */
     public ModelAnswer parse(String text) {
         String thoughtEnd = Thoughts.missingBegin(Checks.notNull(text, "text"));

@@ -7,9 +7,9 @@ import java.nio.charset.StandardCharsets;
 /**
  * A tool that a model may call.
  *
- * @param name of the tool
+ * @param name the name of the tool
  * @param description description of the tool for the model; empty for none
- * @param parameters the JSON schema of its arguments, an object
+ * @param parameters the JSON schema of the tool's arguments, a JSON object
  */
 public record ToolDefinition(String name, String description, String parameters) {
     /** Checks that the schema is a JSON object. */

@@ -1,4 +1,4 @@
-/** Language models: text in, text out, with the weights of trained decoders. */
+/** Language models that generate text, with the weights of trained decoders. */
 @NullMarked
 package io.multihead.decoder;
 

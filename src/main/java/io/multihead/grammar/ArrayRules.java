@@ -3,7 +3,7 @@ package io.multihead.grammar;
 import java.util.Set;
 import java.util.TreeSet;
 
-/** Arrays: items by their index, as far as schemas or limits distinguish them. */
+/** Adds the rules of arrays. Items have separate states by their index, as far as schemas or limits distinguish them. */
 final class ArrayRules {
     private ArrayRules() {}
 
@@ -23,7 +23,7 @@ final class ArrayRules {
         return node.has("prefixItems") ? node.list("prefixItems").size() : 0;
     }
 
-    /** Adds the arrays for which facts hold. */
+    /** Adds the arrays that conform to facts. */
     static void add(Notation notation, ObjectRules.Values values, Facts facts, int[] fromAndTo) {
         Machine machine = notation.machine;
         int least = facts.least("minItems");
@@ -40,7 +40,7 @@ final class ArrayRules {
         if (least == 0) {
             machine.skip(begin, close);
         }
-        // separate from the beginning, at which the array may end
+        // a separate state, because the array may end at the beginning
         int before = machine.state();
         machine.skip(begin, before);
         for (int index = 0; most < 0 || index < most; index++) {

@@ -5,7 +5,7 @@ import java.util.TreeMap;
 
 /** A set of code points, as ranges that do not touch. */
 final class CharacterSet {
-    /** The last code point of a range by the first one. */
+    /** The last code point of each range, by its first code point. */
     private final TreeMap<Integer, Integer> ranges = new TreeMap<>();
 
     static CharacterSet of(int... lowsAndHighs) {

@@ -6,7 +6,7 @@ import java.util.HashSet;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Collects the places of one configuration: follows moves that read nothing, calls, and ends of rules. */
+/** Collects the places of one configuration. It follows moves that read nothing, calls, and ends of rules. */
 final class Closure {
     /** The largest number of places at once; a grammar with more places has unbounded ambiguity. */
     static final int MOST_PLACES = 4096;
@@ -26,7 +26,7 @@ final class Closure {
     }
 
     private final Machine machine;
-    /** By the index of a control token, whether the vocabulary has it. */
+    /** Whether the vocabulary has a control token, by the index of the token. */
     private final boolean[] hasToken;
 
     private int[] states = new int[FEW];
@@ -47,7 +47,7 @@ final class Closure {
         many.clear();
     }
 
-    /** Adds a place once. */
+    /** Adds a place unless it was already added. */
     void add(int state, @Nullable Frame frame) {
         if (count <= FEW) {
             for (int i = 0; i < count; i++) {
@@ -77,7 +77,7 @@ final class Closure {
         count++;
     }
 
-    /** Ends a configuration: keeps the places that read a byte. */
+    /** Ends a configuration. The configuration has the places that read a byte or a control token. */
     Configuration finish() {
         int plain = 0;
         int kept = 0;
@@ -114,7 +114,7 @@ final class Closure {
         }
     }
 
-    /** Follows the moves that read nothing; returns whether there are others. */
+    /** Follows the moves that read nothing. Returns whether there are moves that read. */
     private boolean follow(int state, @Nullable Frame frame) {
         boolean reads = false;
         for (int move = machine.first(state); move != Machine.NONE; move = machine.next(move)) {

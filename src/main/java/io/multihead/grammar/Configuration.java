@@ -4,8 +4,8 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * All places at which a machine can be after the same bytes: states, each with the states to return to. Its successors and its mask are
- * kept after they were first computed.
+ * All places at which a machine can be after the same bytes. A place is a state with the states to return to. A configuration keeps its
+ * successors and its mask after they were first computed.
  */
 final class Configuration {
     /** The states to return to, the innermost first; equal lists may be different objects. */

@@ -5,14 +5,14 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The configurations of a machine for one vocabulary, with their masks, as texts reach them. The memory of kept configurations is bounded:
- * beyond the bound, all are discarded and computed again. Calls wait for each other.
+ * The configurations of a machine for one vocabulary, with their masks. They are computed when a text reaches them. The memory of kept
+ * configurations is bounded. Beyond the bound, all of them are discarded and computed again. Calls wait for each other.
  */
 final class Configurations {
-    /** The approximate bytes of all kept configurations. */
+    /** The approximate largest number of bytes of all kept configurations. */
     private static final long MOST_BYTES = 6L << 20;
 
-    /** One walk over all tokens may keep more, up to another bound; beyond it, configurations are computed each time. */
+    /** The bound of one walk over all tokens, which may keep more. Beyond this bound, configurations are computed each time. */
     private static final long MOST_OF_A_WALK = 4 * MOST_BYTES;
 
     private static final int OBJECT_BYTES = 96;
@@ -23,12 +23,12 @@ final class Configurations {
     private final Machine machine;
     private final TokenVocabulary vocabulary;
     private final Closure closure;
-    /** The ids of the control tokens that moves read, negative if the vocabulary has none. */
+    /** The ids of the control tokens that moves read, negative for a token that the vocabulary does not have. */
     private final int[] tokens;
 
     private final Map<Configuration, Configuration> known = new HashMap<>();
     private final Configuration start;
-    /** Bytes of one class lead from every state to the same states. */
+    /** The class of each byte. Bytes of one class lead from every state to the same states. */
     private final int[] classes = new int[BYTES];
 
     private int classCount;
@@ -72,7 +72,7 @@ final class Configurations {
         return start;
     }
 
-    /** Returns the configuration after a token; dead if its bytes are not allowed. */
+    /** Returns the configuration after a token. The configuration is dead if the bytes of the token are not allowed. */
     synchronized Configuration after(Configuration from, int token) {
         enter(from);
         byte[] bytes = vocabulary.bytes(token);
@@ -106,7 +106,7 @@ final class Configurations {
         return mask;
     }
 
-    /** Returns where a byte leads. Called under the lock alone. */
+    /** Returns the configuration after a byte. Called only under the lock. */
     Configuration step(Configuration from, int value) {
         if (kept > MOST_OF_A_WALK) {
             return compute(from, value);
@@ -172,8 +172,8 @@ final class Configurations {
     }
 
     /**
-     * Discards everything if it takes too much memory; texts keep their present configurations, which are registered again when they are
-     * used.
+     * Discards all configurations if they take too much memory. Texts keep their current configurations, which are registered again when
+     * they are used.
      */
     private void enter(Configuration from) {
         if (kept > MOST_BYTES) {

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 /** A deterministic finite automaton over code points, which begins in state 0. A code point without a move is not accepted. */
 final class Dfa {
     static final int MOST_STATES = 20_000;
-    /** The moves of all states; each becomes moves of a machine over bytes. */
+    /** The largest number of moves of all states. Each move becomes moves of a machine over bytes. */
     private static final int MOST_MOVES = 200_000;
 
     static final int LARGEST = Character.MAX_CODE_POINT;
@@ -21,19 +21,16 @@ final class Dfa {
     /** A move for the code points from {@code low} to {@code high}. */
     record Move(int low, int high, int to) {}
 
-    /** A state of one automaton and one of another. */
+    /** A state of one automaton and a state of another automaton. */
     private record Pair(int left, int right) {}
 
-    /**
-     * The transitions of a state: the successor of a code point, which is the same for all code points from one of {@link #borders} to the
-     * next.
-     */
+    /** The transitions of states. The successor is the same for all code points from one of the {@link #borders} to the next. */
     interface Rules<S> {
         /** Returns the state after a code point; null if there is none. */
         @Nullable
         S next(S state, int codePoint);
 
-        /** Adds the code points from which on a state may lead to another one than those before. */
+        /** Adds each code point whose successor may differ from the successor of the previous code point. */
         void borders(S state, TreeSet<Integer> borders);
     }
 
@@ -74,7 +71,10 @@ final class Dfa {
         return state != DEAD && accepts.get(state);
     }
 
-    /** Builds the automaton of all states that can be reached from one state; {@code argument} is named if there are too many. */
+    /**
+     * Builds the automaton of all states that can be reached from one state. If there are too many states, the error names {@code
+     * argument}.
+     */
     static <S> Dfa explore(String argument, S start, Rules<S> rules, Predicate<S> accepted) {
         Dfa dfa = new Dfa();
         Map<S, Integer> ids = new HashMap<>();
@@ -142,7 +142,7 @@ final class Dfa {
         return combine(argument, other, true);
     }
 
-    /** Returns the automaton of texts that this automaton accepts and the other does not. */
+    /** Returns the automaton of texts that this automaton accepts and the other automaton does not. */
     Dfa minus(String argument, Dfa other) {
         return combine(argument, other, false);
     }
@@ -167,7 +167,10 @@ final class Dfa {
         return explore(argument, new Pair(0, 0), rules, accepted);
     }
 
-    /** Returns the automaton of all texts with a smallest and a largest number of code points; {@code most} -1 for no limit. */
+    /**
+     * Returns the automaton of all texts that have at least {@code least} and at most {@code most} code points; {@code most} is -1 for no
+     * limit.
+     */
     static Dfa lengths(String argument, int least, int most) {
         Rules<Integer> rules = new Rules<>() {
             @Override
@@ -186,7 +189,7 @@ final class Dfa {
         return explore(argument, 0, rules, length -> length >= least && (most < 0 || length <= most));
     }
 
-    /** Returns the automaton of some texts. */
+    /** Returns the automaton that accepts the given texts. */
     static Dfa texts(String argument, Iterable<String> texts) {
         TreeSet<String> prefixes = new TreeSet<>();
         TreeSet<String> whole = new TreeSet<>();

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Decides whether two alternatives have no value in common, as far as this is decidable here, for {@code oneOf}. */
+/** Decides for {@code oneOf} whether two alternatives have no value in common. If this cannot be shown, the answer is false. */
 final class Exclusion {
     private Exclusion() {}
 

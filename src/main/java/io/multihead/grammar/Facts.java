@@ -12,18 +12,18 @@ import java.util.Optional;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** The limits on type, values, numbers and strings of schemas that apply together. */
+/** The limits of schemas that apply together: types, values, numbers and strings. */
 final class Facts {
-    /** Larger and smaller exponents have no use, and would take memory. */
+    /** The largest magnitude of a decimal exponent, and the largest number of digits. Larger ones have no use, and would take memory. */
     private static final int MOST_SCALE = 400;
 
     private final Set<SchemaNode> nodes;
     private final Set<JsonType> types = EnumSet.allOf(JsonType.class);
     /** The values that all schemas with {@code enum} or {@code const} allow; null if there is no such limit. */
     private final @Nullable List<@Nullable Object> named;
-    /** {@link JsonType#key} of each of them. */
+    /** The {@link JsonType#key} of each of these values. */
     private final Set<Object> keys;
-    /** The limits of a string other than its length, computed at the first request: an automaton, or none. */
+    /** The automaton of {@link #pattern(Map)}, empty if there is none; null until it is first requested. */
     private @Nullable Optional<Dfa> pattern;
 
     Facts(Set<SchemaNode> nodes) {
@@ -43,7 +43,7 @@ final class Facts {
         return types;
     }
 
-    /** Returns the place for errors. */
+    /** Returns the path of the first schema, for errors. */
     String path() {
         return nodes.isEmpty() ? "#" : nodes.iterator().next().path();
     }
@@ -84,12 +84,12 @@ final class Facts {
         return shared;
     }
 
-    /** Returns the largest of the least counts. */
+    /** Returns the largest of the minimum counts. */
     int least(String keyword) {
         return nodes.stream().mapToInt(node -> node.count(keyword, 0)).max().orElse(0);
     }
 
-    /** Returns the smallest of the largest counts; -1 for no limit. */
+    /** Returns the smallest of the maximum counts; -1 for no limit. */
     int most(String keyword) {
         int most = nodes.stream()
                 .mapToInt(node -> node.count(keyword, Integer.MAX_VALUE))
@@ -98,7 +98,7 @@ final class Facts {
         return most == Integer.MAX_VALUE ? -1 : most;
     }
 
-    /** Returns the texts of a keyword with the path of each. */
+    /** Returns the schemas that have a keyword. */
     Set<SchemaNode> having(String keyword) {
         Set<SchemaNode> having = new LinkedHashSet<>();
         nodes.stream().filter(node -> node.has(keyword)).forEach(having::add);
@@ -164,8 +164,8 @@ final class Facts {
     }
 
     /**
-     * Returns the automaton of a string's limits other than its length, null if there are none; {@code known} holds the automata of
-     * patterns.
+     * Returns the automaton of a string's patterns and formats together with its length limits; null if there are no patterns and formats.
+     * {@code known} has the automata of patterns.
      */
     @Nullable
     Dfa pattern(Map<String, Dfa> known) {

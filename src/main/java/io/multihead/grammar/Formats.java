@@ -9,7 +9,7 @@ final class Formats {
             + "|02-(0[1-9]|1[0-9]|2[0-8])";
     private static final String LEAP = "([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29";
     private static final String DATE = "([0-9]{4}-(" + MONTH_DAY + ")|" + LEAP + ")";
-    /** Without leap seconds, and with offsets below 18 hours, like java.time. */
+    /** Times without leap seconds and with offsets below 18 hours, as in java.time. */
     private static final String TIME =
             "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?(Z|[+-](0[0-9]|1[0-7]):[0-5][0-9])";
 

@@ -6,12 +6,12 @@ import io.multihead.internal.base.Checks;
 record FreeTokens() implements TokenFilter {
     @Override
     public void restrict(TokenMask mask) {
-        // all stay allowed
+        // all tokens stay allowed
     }
 
     @Override
     public void accept(int token) {
-        // nothing depends on it
+        // nothing depends on the token
     }
 
     @Override

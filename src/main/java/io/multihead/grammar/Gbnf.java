@@ -18,7 +18,7 @@ final class Gbnf {
     private static final int HEXADECIMAL = 16;
     private static final CharacterSet PLAIN = CharacterSet.of(' ', '!', '#', '[', ']', Dfa.LARGEST);
 
-    /** The characters of one element; {@code set} is the class of characters, if the element is a class. */
+    /** The states of one element; {@code set} is the class of characters, if the element is a class. */
     private record Part(int begin, int end, @Nullable CharacterSet set) {}
 
     private final Machine machine;
@@ -38,7 +38,7 @@ final class Gbnf {
     /** Sources of rules in addition to a text, by the names of the rules, as in {@link Grammar#ofGbnf(String, Map, Map, Map)}. */
     record Sources(Map<String, String> schemas, Map<String, String> tokens, Map<String, String> stringMarks) {}
 
-    /** Adds the rules to a machine, after the rules of other sources; returns the first state of {@code root}. */
+    /** Adds the rules of a text to a machine, after the rules of other sources. Returns the first state of {@code root}. */
     static int compile(Machine machine, String text, Sources sources) {
         Gbnf gbnf = new Gbnf(machine, text);
         sources.schemas.forEach((name, schema) -> gbnf.schema(name, schema, sources.stringMarks.get(name)));
@@ -78,7 +78,7 @@ final class Gbnf {
         return false;
     }
 
-    /** Passes white space and comments. */
+    /** Skips white space and comments. */
     private void space(boolean lines) {
         while (at < text.length()) {
             char c = text.charAt(at);
@@ -269,7 +269,9 @@ final class Gbnf {
         return value;
     }
 
-    /** Appends an element to a state with the repetition of the operator that follows it; returns the state after it. */
+    /**
+     * Appends an element to a state, with the repetition of the operator that follows the element. Returns the state after the repetition.
+     */
     private int repeated(int from, Part part) {
         int least = 1;
         int most = 1;

@@ -10,14 +10,14 @@ import java.util.Map;
  * only if the text can still be completed after it. An end token is allowed only if the text is complete. A text that {@code maxTokens}
  * truncates is incomplete, and has the finish reason of this limit.
  *
- * <p>The factories compile grammars and refuse unsupported constructs; nothing is approximated. Immutable and thread-safe. All texts of a grammar
- * share computed masks of tokens, within a few megabytes.
+ * <p>The factories compile grammars exactly, and refuse unsupported constructs. Immutable and thread-safe. All texts of a grammar share
+ * computed masks of tokens, within a few megabytes.
  */
 public final class Grammar implements TokenConstraint {
-    /** Larger grammars would take too much memory for a text. */
+    /** The largest number of states and the largest number of moves. Larger grammars would take too much memory. */
     private static final int MOST_MOVES = 500_000;
 
-    /** Vocabularies whose masks are kept. */
+    /** The largest number of vocabularies whose masks are kept. */
     private static final int MOST_VOCABULARIES = 4;
 
     private record Known(TokenVocabulary vocabulary, Configurations configurations) {}
@@ -33,11 +33,11 @@ public final class Grammar implements TokenConstraint {
     }
 
     /**
-     * Compiles a JSON schema, draft 2020-12. Properties are written in the order of the schema. If it describes properties but not {@code
-     * additionalProperties}, no other properties are written.
+     * Compiles a JSON schema, draft 2020-12. Properties are written in the order of the schema. If a schema describes properties but not
+     * {@code additionalProperties}, no other properties are written.
      *
      * @param schema the schema as JSON
-     * @return the grammar of its values
+     * @return the grammar of the values that are valid against the schema
      * @throws IllegalArgumentException if the text is not a schema, has an unsupported keyword (the message contains its JSON pointer), or
      *     no value is valid against it
      */
@@ -67,7 +67,7 @@ public final class Grammar implements TokenConstraint {
      * @param tokens names of control tokens, such as {@code [TOOL_CALLS]}, by the names of rules. In a vocabulary without such a control token,
      *     the rule matches the characters of the name
      * @return the grammar
-     * @throws IllegalArgumentException as {@link #ofGbnf(String)} and {@link #ofJsonSchema} do, or if two rules have the same name
+     * @throws IllegalArgumentException as {@link #ofGbnf(String)} and {@link #ofJsonSchema} throw it, or if two rules have the same name
      */
     public static Grammar ofGbnf(String text, Map<String, String> schemas, Map<String, String> tokens) {
         return ofGbnf(text, schemas, tokens, Map.of());
@@ -75,18 +75,18 @@ public final class Grammar implements TokenConstraint {
 
     /**
      * Compiles a grammar in GBNF whose schemas may describe another notation than JSON: the notation in which Gemma's chat templates write
-     * the arguments of a call. Strings are between two equal marks, without escapes, and never have the mark. Names of properties have no
-     * marks, are sorted without regard to case, and have no white space, colon, comma, <code>}</code> and {@code <}. There is no other
-     * white space. Null is also {@code None}, as in Python.
+     * the arguments of a call. A string is between two equal marks, has no escapes, and never contains the mark. Names of properties have
+     * no marks, are sorted without regard to case, and have no white space, colon, comma, <code>}</code> and {@code <}. Values have no
+     * white space outside strings. Null may also be written as {@code None}, as in Python.
      *
      * @param text as in {@link #ofGbnf(String, Map, Map)}
      * @param schemas as in {@link #ofGbnf(String, Map, Map)}
      * @param tokens as in {@link #ofGbnf(String, Map, Map)}
      * @param stringMarks the marks of strings, by the names of the rules whose schemas use this notation; a mark is a control token if the
-     *     vocabulary has it
+     *     vocabulary has this token
      * @return the grammar
-     * @throws IllegalArgumentException as {@link #ofGbnf(String, Map, Map)} does, if no schema has such a name, a mark is empty, a given string has the
-     *     mark, or a name of a property cannot be written
+     * @throws IllegalArgumentException as {@link #ofGbnf(String, Map, Map)} throws it, or if no schema has the name of a mark, a mark is
+     *     empty, a string of a schema contains the mark, or the name of a property cannot be written
      */
     public static Grammar ofGbnf(
             String text, Map<String, String> schemas, Map<String, String> tokens, Map<String, String> stringMarks) {
@@ -132,7 +132,7 @@ public final class Grammar implements TokenConstraint {
         return machine.states();
     }
 
-    /** Returns the number of moves, of which each takes 16 bytes, as a state takes 9. */
+    /** Returns the number of moves. A move takes 16 bytes, and a state takes 9 bytes. */
     int moves() {
         return machine.moves();
     }

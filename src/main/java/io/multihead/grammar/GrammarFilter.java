@@ -10,7 +10,7 @@ final class GrammarFilter implements TokenFilter {
     private final Configurations configurations;
     /** The configurations of the text before each token and after the last one. */
     private final List<Configuration> path;
-    /** The number of tokens from the one that ended the text on. */
+    /** The number of accepted tokens beginning with the token that ended the text. */
     private int ended;
 
     GrammarFilter(TokenVocabulary vocabulary, Configurations configurations) {

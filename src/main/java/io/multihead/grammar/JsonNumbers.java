@@ -7,12 +7,13 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Numbers of JSON as automata over their digits. Numbers are compared digit by digit, exactly. They have at most {@link #MOST_DIGITS}
- * digits before and after the point, so that an integer is a {@code long}, and an exponent of two digits only if they have no limits.
+ * Adds JSON's numbers as automata over their digits. Numbers are compared with limits digit by digit, exactly. They have at most {@link
+ * #MOST_DIGITS} digits before and after the point, so that an integer is a {@code long}. Only numbers without limits may have an exponent,
+ * of at most two digits.
  */
 final class JsonNumbers {
     static final int MOST_DIGITS = 18;
-    /** Remainders that are told apart. */
+    /** The largest number of remainders, each of which needs separate states. */
     static final int LARGEST_MULTIPLE = 1000;
 
     private static final int ZERO = 2;
@@ -22,7 +23,7 @@ final class JsonNumbers {
     private static final int EXPONENT = 6;
 
     /**
-     * The numbers that are allowed.
+     * The range of allowed numbers.
      *
      * @param integer whether the numbers are written without a point
      * @param low the smallest value, null for none
@@ -53,13 +54,13 @@ final class JsonNumbers {
                     : new Bound(text.substring(0, point), text.substring(point + 1), open);
         }
 
-        /** Compares a digit with the bound's digit at a place; after the end, digits are zeros. */
+        /** Compares a digit with the bound's digit at an index. The digits after the end of the bound are zeros. */
         int compare(boolean behindPoint, int index, int digit) {
             String digits = behindPoint ? fraction : whole;
             return Integer.compare(digit, index < digits.length() ? digits.charAt(index) - '0' : 0);
         }
 
-        /** Compares a number of some digits with the bound; {@code soFar} is the comparison of the digits so far. */
+        /** Compares a complete number with the bound. {@code soFar} is the result of the comparison of its digits. */
         int compareEnd(int wholeDigits, int fractionDigits, int soFar) {
             if (wholeDigits != whole.length()) {
                 return Integer.compare(wholeDigits, whole.length());
@@ -177,7 +178,7 @@ final class JsonNumbers {
         };
     }
 
-    /** Returns whether a number with some digits before the point may have another one. */
+    /** Returns whether a number with {@code whole} digits before the point may have another digit there. */
     private boolean mayGrow(int whole) {
         int most = high == null ? MOST_DIGITS : high.whole.length();
         return whole < most;
@@ -187,7 +188,7 @@ final class JsonNumbers {
         return free && (c == 'e' || c == 'E') ? new State(EXPONENT, 0, 0, 0, 0, 0) : null;
     }
 
-    /** Reads the exponent: {@code whole} counts its digits, {@code fraction} its sign. */
+    /** Reads the exponent. {@code whole} counts its digits, and {@code fraction} is 1 after its sign or first digit. */
     private static @Nullable State inExponent(State at, int c, boolean digit) {
         if (digit) {
             return at.whole < 2 ? new State(EXPONENT, at.whole + 1, 1, 0, 0, 0) : null;

@@ -6,9 +6,9 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * JSON: strings in quotes. A string that a schema does not restrict may contain every escape of RFC 8259, with surrogates in pairs; a
- * string with a pattern, a name and a given value contain only necessary escapes. White space is empty, a space, or a line feed with an
- * indentation of at most {@link #MOST_INDENT} spaces.
+ * The notation of JSON, with strings in quotes. A string that a schema does not restrict may contain every escape of RFC 8259, with
+ * surrogates in pairs. Strings with a pattern, names and given values contain only necessary escapes. White space is empty, a space, or a
+ * line feed with an indentation of at most {@link #MOST_INDENT} spaces.
  */
 final class JsonStrings extends Notation {
     private static final int MOST_INDENT = 20;
@@ -133,7 +133,7 @@ final class JsonStrings extends Notation {
         surrogates(unit, to);
     }
 
-    /** Reads the four digits of an escape; a low surrogate follows a high one. */
+    /** Reads the four digits of an escape. A low surrogate must follow a high surrogate. */
     private void surrogates(int unit, int to) {
         int three = machine.state();
         int two = machine.state();
@@ -171,7 +171,7 @@ final class JsonStrings extends Notation {
         machine.read(from, 'A', 'F', to);
     }
 
-    /** Reads a code point of a range that needs no escape. */
+    /** Reads those code points of a range that need no escape. */
     private void plain(int from, int low, int high, int to) {
         int at = Math.max(low, CONTROLS);
         for (int special : new int[] {'"', '\\'}) {

@@ -11,7 +11,7 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/** The types of JSON's values; an integer is a number, too. */
+/** The types of JSON's values. An integer is also a number. */
 enum JsonType {
     NULL,
     BOOLEAN,
@@ -21,7 +21,7 @@ enum JsonType {
     ARRAY,
     OBJECT;
 
-    /** Returns the type of a value; a number without a fraction is an integer. */
+    /** Returns the type of a value. A number without a fraction is an integer. */
     static JsonType of(@Nullable Object value) {
         return switch (value) {
             case null -> NULL;
@@ -37,7 +37,7 @@ enum JsonType {
         return number instanceof BigDecimal decimal ? decimal : BigDecimal.valueOf(number.longValue());
     }
 
-    /** Returns the types that {@code type} of a schema allows; a number includes integers. */
+    /** Returns the types that the keyword {@code type} of a schema allows. The type {@code number} includes integers. */
     static Set<JsonType> of(SchemaNode node) {
         Set<JsonType> types = EnumSet.noneOf(JsonType.class);
         if (!node.has("type")) {
@@ -62,7 +62,10 @@ enum JsonType {
         return types;
     }
 
-    /** Returns a key of a value; keys are equal if JSON Schema defines the values as equal: numbers by value, objects without order. */
+    /**
+     * Returns a key of a value. Two keys are equal if JSON Schema defines the values as equal. Numbers are compared by value, and objects
+     * without regard to order.
+     */
     static Object key(@Nullable Object value) {
         return switch (value) {
             case null -> NULL;
@@ -77,7 +80,7 @@ enum JsonType {
         };
     }
 
-    /** Returns {@link #key} of each value. */
+    /** Returns the {@link #key} of each value. */
     static Set<Object> keys(List<@Nullable Object> values) {
         return values.stream().map(JsonType::key).collect(Collectors.toSet());
     }

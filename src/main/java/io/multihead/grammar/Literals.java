@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Values that a schema names, with white space as in other objects and arrays. */
+/** Adds values that a schema names. Objects and arrays have the usual white space. */
 final class Literals {
     private final Notation notation;
     private final Machine machine;
@@ -22,7 +22,7 @@ final class Literals {
         this.path = path;
     }
 
-    /** Adds values. Strings share their prefixes, and so do words and numbers. */
+    /** Adds values. Strings share states of equal prefixes. Words and numbers share such states, too. */
     void add(List<@Nullable Object> values, int from, int to) {
         List<byte[]> strings = new ArrayList<>();
         List<byte[]> words = new ArrayList<>();

@@ -9,11 +9,11 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A pushdown automaton over bytes: states with moves that read a byte of a range, that read nothing, or that call the rule at another state
- * and continue after its end. Built once, then only read.
+ * A pushdown automaton over bytes. A move of a state reads a byte of a range, reads nothing, or calls the rule at another state and
+ * continues after the end of this rule. A machine is built once and then only read.
  */
 final class Machine {
-    /** Any number of plain characters may follow. */
+    /** A number of plain characters without a limit. */
     static final int ANY_LENGTH = Integer.MAX_VALUE;
 
     static final int EMPTY = -1;
@@ -22,22 +22,22 @@ final class Machine {
     static final int DEAD = -3;
     /** A move that reads a control token, which has no bytes. */
     static final int TOKEN = -4;
-    /** A move that reads nothing, if the vocabulary lacks that control token. */
+    /** A move that reads nothing, and exists only if the vocabulary lacks the control token. */
     static final int UNLESS_TOKEN = -5;
 
     static final int NONE = -1;
-    /** The largest number of consecutive moves that read nothing which are followed to find the end of a rule. */
+    /** The largest number of consecutive moves without reading that {@link #isLast} follows. */
     private static final int MOST_SKIPS = 64;
 
     private final int mostMoves;
 
     private int states;
     private int moves;
-    /** The first move of each state, and the next one of the same state. */
+    /** The first move of each state, and the next move of the same state after each move. */
     private int[] first = new int[64];
 
     private int[] next = new int[64];
-    /** The bytes of a move: the lowest byte and, times 256, the highest one; or one of the constants above. */
+    /** The bytes of a move: the lowest byte plus 256 times the highest byte; or one of the constants above. */
     private int[] label = new int[64];
 
     private int[] target = new int[64];
@@ -45,7 +45,7 @@ final class Machine {
     private int[] callee = new int[64];
 
     private final List<String> tokens = new ArrayList<>();
-    /** By the first state of a schema's rule, the schema's JSON pointer, in the order of the rules. */
+    /** The JSON pointers of schemas by the first states of their rules, in the order of the rules. */
     private final Map<Integer, String> schemas = new LinkedHashMap<>();
 
     private boolean[] end = new boolean[64];
@@ -55,7 +55,7 @@ final class Machine {
     /** The first states of the rules of whole schemas. */
     private final List<Integer> roots = new ArrayList<>();
 
-    /** Creates a machine without states that may have this number of states and moves. */
+    /** Creates a machine without states. It may have at most {@code mostMoves} states and at most {@code mostMoves} moves. */
     Machine(int mostMoves) {
         this.mostMoves = mostMoves;
     }
@@ -96,7 +96,7 @@ final class Machine {
         return plain[state];
     }
 
-    /** Returns whether a move may read nothing and calls no rule. */
+    /** Returns whether a move with a label reads nothing and calls no rule. */
     static boolean isEmpty(int label) {
         return label == EMPTY || label == UNLESS_TOKEN;
     }
@@ -105,7 +105,7 @@ final class Machine {
         return label >= 0 && (label & 0xff) <= value && value <= label >> 8;
     }
 
-    /** Records a state as the first one of a schema's rule, for the error if no value conforms to the schema. */
+    /** Records a state as the first state of a schema's rule. The error for a schema without conforming values needs this state. */
     void setSchema(int state, String path) {
         schemas.put(state, path);
     }
@@ -151,22 +151,22 @@ final class Machine {
         plain[state] = characters;
     }
 
-    /** Reads a byte of a range. */
+    /** Adds a move that reads a byte of a range. */
     void read(int from, int lowest, int highest, int to) {
         move(from, highest << 8 | lowest, to, NONE);
     }
 
-    /** Reads nothing. */
+    /** Adds a move that reads nothing. */
     void skip(int from, int to) {
         move(from, EMPTY, to, NONE);
     }
 
-    /** Reads the language of the rule at state {@code rule}. */
+    /** Adds a move that calls the rule at state {@code rule}. */
     void call(int from, int rule, int to) {
         move(from, CALL, to, rule);
     }
 
-    /** Reads bytes one after another; returns the state after them. */
+    /** Adds moves that read a sequence of bytes. Returns the state after the last byte. */
     int read(int from, byte[] bytes) {
         int at = from;
         for (byte value : bytes) {
@@ -177,7 +177,7 @@ final class Machine {
         return at;
     }
 
-    /** Reads a control token, or its name if a vocabulary has no control token of this name. */
+    /** Adds moves that read a control token, or its name if a vocabulary has no control token of this name. */
     void token(int from, String name, int to) {
         if (!tokens.contains(name)) {
             tokens.add(name);

@@ -8,17 +8,17 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * The conditions under which a machine runs: every move leads to an end of the text, and no rule begins with itself. Therefore a text that
- * has begun can always be ended, and sequences of moves that read nothing are finite.
+ * Checks the conditions under which a machine runs: every move leads to an end of the text, and no rule begins with itself. Therefore a
+ * text that has begun can always be ended, and sequences of moves that read nothing are finite.
  */
 final class MachineChecks {
-    /** The largest number of parts of a schema that are tried as the part without values. */
+    /** The largest number of a schema's parts that are checked as the cause of an error. */
     private static final int MOST_PARTS = 64;
 
     private final Machine machine;
     /** The state that a move leaves. */
     private final int[] source;
-    /** The moves into a state, as target or as callee. */
+    /** Linked lists of the moves into each state, as target or as callee. */
     private final int[] firstInto;
 
     private final int[] nextInto;
@@ -45,7 +45,7 @@ final class MachineChecks {
         firstInto[state] = slot;
     }
 
-    /** Removes dead moves, or fails if no move is left or a rule begins with itself. */
+    /** Removes dead moves. Fails if no text can end, if no value conforms to a whole schema, or if a rule begins with itself. */
     static void run(Machine machine, int start) {
         MachineChecks checks = new MachineChecks(machine);
         boolean[] alive = checks.reached(false, Set.of());
@@ -68,8 +68,8 @@ final class MachineChecks {
     }
 
     /**
-     * Returns the error of a schema without values. It names a part without values: one whose own parts have values, and without which the
-     * schema would have values, too.
+     * Returns the error of a schema without values. The error names a part that has no values although its own parts have values, and
+     * without which the schema would have values.
      */
     private IllegalArgumentException nothingConforms(int root, boolean[] alive) {
         Map<Integer, String> schemas = machine.schemas();
@@ -90,7 +90,10 @@ final class MachineChecks {
                 "expected a schema to which at least one value conforms");
     }
 
-    /** Returns whether the rule of a schema calls, perhaps by a rule for a part of its text, another schema's rule of which no end is reached. */
+    /**
+     * Returns whether the rule of a schema calls another schema's rule whose end is never reached. The call may be in a rule for a part of
+     * the text.
+     */
     private boolean callsDeadSchema(int start, boolean[] alive) {
         boolean[] seen = new boolean[machine.states()];
         ArrayDeque<Integer> waiting = new ArrayDeque<>();
@@ -119,7 +122,8 @@ final class MachineChecks {
     }
 
     /**
-     * Returns the states from which an end of their rule is reached; {@code emptily}: without reading a byte.
+     * Returns the states from which an end of their rule is reached. If {@code emptily} is true, the end must be reached without reading a
+     * byte.
      *
      * @param ends further states at which a rule ends
      */
@@ -149,7 +153,10 @@ final class MachineChecks {
         return reached;
     }
 
-    /** Fails if a call is part of a cycle of moves that read nothing; strongly connected components by Tarjan (1972). */
+    /**
+     * Fails if a call is part of a cycle of moves that read nothing. Such a cycle lies within a strongly connected component. Tarjan's
+     * algorithm (1972) finds these components.
+     */
     private void requireNoLeftRecursion(boolean[] empty) {
         int[] part = new Parts(empty).find();
         for (int move = 0; move < machine.moves(); move++) {
@@ -167,7 +174,7 @@ final class MachineChecks {
         private final int[] index = new int[machine.states()];
         private final int[] low = new int[machine.states()];
         private final int[] part = new int[machine.states()];
-        /** The next move to visit, times two; one more after the callee. */
+        /** The next move to visit, times two. The number is odd after the callee was visited. */
         private final int[] slot = new int[machine.states()];
 
         private final int[] path = new int[machine.states()];
@@ -229,7 +236,10 @@ final class MachineChecks {
             }
         }
 
-        /** Returns the next state that a move reaches without reading; a call reaches its rule, and its target if the rule may be empty. */
+        /**
+         * Returns the next state that a move reaches without reading. A call reaches its rule, and also its target if the rule may be
+         * empty.
+         */
         private int successor(int state) {
             while (slot[state] >= 0) {
                 int move = slot[state] >> 1;

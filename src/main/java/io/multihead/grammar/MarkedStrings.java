@@ -10,9 +10,9 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Values in the notation in which Gemma's templates write the arguments of calls: strings between two equal marks without escapes, names
- * without marks in the order of Jinja's {@code dictsort}, null also as in Python, and no white space. A string never has the mark, which
- * would end it.
+ * The notation in which Gemma's templates write the arguments of calls. Strings are between two equal marks and have no escapes. A string
+ * never contains the mark, which would end the string. Names have no marks, and their order is the order of Jinja's {@code dictsort}. Null
+ * may also be written as in Python. There is no white space outside strings.
  */
 final class MarkedStrings extends Notation {
     private static final String NAME = "^[^\\s:,}<]+$";
@@ -21,7 +21,7 @@ final class MarkedStrings extends Notation {
     private final Utf8Moves utf8;
     /** The rule of the mark. */
     private final int markRule;
-    /** The strings that the next mark ends. */
+    /** The strings that end at the next mark. */
     private final Dfa strings;
 
     private final Dfa names;
@@ -39,7 +39,10 @@ final class MarkedStrings extends Notation {
         names = PatternParser.parse("names", NAME);
     }
 
-    /** Returns the automaton of the texts that a mark ends: in the text with the mark after it, the first mark is at the end. */
+    /**
+     * Returns the automaton of the texts that end at the next mark. If the mark is appended to such a text, its first occurrence is at the
+     * end.
+     */
     private static Dfa before(String mark) {
         // a state is the longest prefix of the mark that is a suffix of the text so far
         Dfa.Rules<String> rules = new Dfa.Rules<>() {

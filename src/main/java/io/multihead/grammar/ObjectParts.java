@@ -13,14 +13,14 @@ final class ObjectParts {
     private final Set<SchemaNode> nodes;
     private final Set<String> names = new LinkedHashSet<>();
     private final Set<String> required = new LinkedHashSet<>();
-    /** The patterns of names, by their text. */
+    /** The automata of the patterns of names, by the texts of the patterns. */
     private final Map<String, Dfa> patterns = new LinkedHashMap<>();
 
     private ObjectParts(Set<SchemaNode> nodes) {
         this.nodes = nodes;
     }
 
-    /** Reads the keywords of schemas that apply together; {@code known} holds the automata of patterns. */
+    /** Reads the keywords of schemas that apply together. {@code known} has the automata of patterns. */
     static ObjectParts of(Set<SchemaNode> nodes, Map<String, Dfa> known) {
         ObjectParts parts = new ObjectParts(nodes);
         for (SchemaNode node : nodes) {
@@ -71,7 +71,7 @@ final class ObjectParts {
         return schemas;
     }
 
-    /** Returns the schemas of properties that no schema names, and whose names match some of the patterns. */
+    /** Returns the schemas of properties that no schema names. The names of these properties match the given patterns and no others. */
     Set<SchemaNode> schemas(List<String> matching) {
         Map<String, Boolean> matches = new HashMap<>();
         patterns.keySet().forEach(pattern -> matches.put(pattern, matching.contains(pattern)));
@@ -96,8 +96,8 @@ final class ObjectParts {
     }
 
     /**
-     * Returns whether properties without a name in a schema or a matching pattern are written: if {@code additionalProperties} are
-     * described, or the schemas describe no properties.
+     * Returns whether properties are written that have no name in a schema and no matching pattern. This is the case if a schema describes
+     * {@code additionalProperties}, or if the schemas describe no properties.
      */
     boolean isOpen() {
         return nodes.stream().anyMatch(node -> node.has("additionalProperties"))

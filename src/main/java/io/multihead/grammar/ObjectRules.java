@@ -10,8 +10,8 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Objects: the named properties in the order of the notation, then others. If the number of properties is limited, the count so far is part
- * of a state.
+ * Adds the rules of objects. The named properties are in the order of the notation, and other properties follow. If the number of
+ * properties is limited, the current count is part of a state.
  */
 final class ObjectRules {
     private static final int MOST_PATTERNS = 4;
@@ -23,7 +23,10 @@ final class ObjectRules {
         int rule(Set<SchemaNode> schemas);
     }
 
-    /** A place before or after a property: the index of the next name, the number of named properties so far, and of others so far. */
+    /**
+     * A place before or after a property: the index of the next name, the number of previous named properties, and the number of previous
+     * other properties.
+     */
     private record Place(boolean before, int index, int named, int others) {}
 
     private final Machine machine;
@@ -130,7 +133,7 @@ final class ObjectRules {
         machine.call(comma, space, state(new Place(true, place.index, place.named, place.others)));
     }
 
-    /** Returns the rule of a named property, or none if it is not allowed. */
+    /** Returns the rule of a named property, or {@link Machine#NONE} if the property is not allowed. */
     private int property(String name) {
         Set<SchemaNode> schemas = parts.schemas(name);
         if (schemas.stream().anyMatch(SchemaNode::isFalse)) {

@@ -8,15 +8,18 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A regular expression as a nondeterministic automaton (Thompson 1968), and as a deterministic one with sets of states. It may match
- * anywhere in a text, as JSON Schema requires.
+ * A regular expression as a nondeterministic automaton (Thompson 1968). {@link #determine} converts it to a deterministic automaton, whose
+ * states are sets of states. The expression may match anywhere in a text, as JSON Schema requires.
  */
 final class Pattern {
     private static final int MOST_STATES = 20_000;
-    /** States of all sets together. */
+    /** The largest number of states in all sets together. */
     private static final long MOST_WORK = 20_000_000;
 
-    /** A move: by code points, or without reading; a condition restricts it to the beginning or the end of the text. */
+    /**
+     * A move that reads a code point of a set, or reads nothing if the set is null. A condition restricts the move to the beginning or the
+     * end of the text.
+     */
     private record Move(@Nullable CharacterSet set, Condition condition, int to) {}
 
     private enum Condition {
@@ -25,7 +28,7 @@ final class Pattern {
         END
     }
 
-    /** States after the same text. */
+    /** The states after the same text. */
     private record Places(BitSet states, boolean begin) {}
 
     private final String argument;
@@ -80,7 +83,8 @@ final class Pattern {
     }
 
     /**
-     * Copies the states from {@code first} to before {@code last}, whose moves stay among them; returns the offset of the copies' numbers.
+     * Copies the states from {@code first} to before {@code last}, whose moves stay among these states. Returns the offset of the numbers
+     * of the copies.
      */
     int copy(int first, int last) {
         int shift = moves.size() - first;
@@ -132,7 +136,7 @@ final class Pattern {
                 .get(end));
     }
 
-    /** Returns all states that can be reached without reading; after a match, nothing else has an effect. */
+    /** Returns all states that can be reached without reading. After a match, only the state of the match remains. */
     private BitSet closed(BitSet from, boolean begin, boolean atEnd) {
         BitSet reached = (BitSet) from.clone();
         ArrayList<Integer> waiting = new ArrayList<>();

@@ -3,8 +3,8 @@ package io.multihead.grammar;
 import io.multihead.internal.base.Checks;
 
 /**
- * Reads regular expressions of ECMA-262 that are regular languages: without back references, lookaround, word boundaries and Unicode
- * properties. Whether a quantifier is greedy does not change the matches.
+ * Reads regular expressions of ECMA-262 that are regular languages. Back references, lookaround, word boundaries and Unicode properties are
+ * refused. Whether a quantifier is greedy does not change the matches.
  */
 final class PatternParser {
     private static final CharacterSet DIGITS = CharacterSet.of('0', '9');
@@ -30,7 +30,7 @@ final class PatternParser {
         pattern = new Pattern(argument);
     }
 
-    /** Returns the automaton of texts in which an expression is found. */
+    /** Returns the automaton of the texts in which an expression matches. */
     static Dfa parse(String argument, String text) {
         PatternParser parser = new PatternParser(argument, text);
         int from = parser.pattern.state();
@@ -138,7 +138,7 @@ final class PatternParser {
         return value;
     }
 
-    /** Repeats the part from one state to another, which was the last part to be made. */
+    /** Repeats the part from one state to another. This part must have been made last. */
     private int repeat(int begin, int end, int least, int most) {
         int last = pattern.states();
         int copies = Math.max(most < 0 ? least : most, 1);
@@ -295,7 +295,7 @@ final class PatternParser {
         return CharacterSet.of(value, value);
     }
 
-    /** Reads a code unit, and the low surrogate after a high one. */
+    /** Reads a code unit, and the low surrogate after a high surrogate. */
     private CharacterSet pair() {
         int high = single(hexadecimal(4));
         if (high < Character.MIN_SURROGATE || high > Character.MAX_SURROGATE) {

@@ -13,15 +13,15 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Compiles a JSON schema to a machine: a rule for each set of schemas that apply at one place, so that recursion is a rule that calls
- * itself.
+ * Compiles a JSON schema to a machine. Each set of schemas that apply at one place has a rule, so that a recursive schema is a rule that
+ * calls itself.
  */
 final class SchemaCompiler {
     private static final int MOST_RULES = 10_000;
 
     private final Machine machine;
     private final Notation notation;
-    /** The text before JSON pointers in an error, which tells the schemas of a grammar apart. */
+    /** The text before JSON pointers in an error, which distinguishes the schemas of a grammar. */
     private final String place;
 
     private final SchemaExpander expander;
@@ -38,7 +38,7 @@ final class SchemaCompiler {
         named = new SchemaValues(expander);
     }
 
-    /** Adds the texts of a schema to the machine of a notation; returns their first state. */
+    /** Adds the texts of a schema to the machine of a notation. Returns their first state. */
     static int compile(Notation notation, String place, SchemaNode root) {
         SchemaCompiler compiler = new SchemaCompiler(notation, place, root);
         int start = compiler.rule(new TreeSet<>(Set.of(root)));
@@ -96,7 +96,7 @@ final class SchemaCompiler {
                 word(from, "false", to);
             }
             case INTEGER -> {
-                // numbers include them
+                // the rule of numbers includes integers
                 if (!facts.types().contains(JsonType.NUMBER)) {
                     JsonNumbers.add(machine, facts.path(), facts.range(), from, to);
                 }
@@ -115,7 +115,7 @@ final class SchemaCompiler {
         machine.skip(machine.read(from, word.getBytes(StandardCharsets.US_ASCII)), to);
     }
 
-    /** Returns the rule of strings that an automaton accepts, which many schemas may share. */
+    /** Returns the rule of strings that an automaton accepts. Several schemas may share this rule. */
     private int matching(String path, Dfa pattern) {
         Integer known = strings.get(pattern);
         if (known == null) {

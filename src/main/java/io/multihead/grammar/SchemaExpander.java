@@ -13,8 +13,8 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Resolves keywords that combine schemas: references, {@code allOf}, {@code anyOf}. All schemas that apply at one place become
- * alternatives; the schemas of an alternative apply together, without such keywords.
+ * Resolves keywords that combine schemas: references, {@code allOf}, {@code anyOf} and {@code oneOf}. All schemas that apply at one place
+ * become alternatives. The schemas of an alternative apply together, without such keywords.
  */
 final class SchemaExpander {
     private static final int MOST_ALTERNATIVES = 1000;
@@ -97,7 +97,7 @@ final class SchemaExpander {
         }
     }
 
-    /** Returns the alternatives of schemas that all apply; none if nothing is valid. */
+    /** Returns the alternatives of schemas that all apply; empty if no value is valid. */
     List<Set<SchemaNode>> expand(Iterable<SchemaNode> nodes) {
         List<Set<SchemaNode>> alternatives = List.of(new TreeSet<>());
         for (SchemaNode node : nodes) {

@@ -10,10 +10,10 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A schema within a schema, with its JSON pointer; two nodes are equal if their pointers are.
+ * A schema within a schema, with its JSON pointer. Two nodes are equal if their pointers are equal.
  *
  * @param path the pointer, beginning with {@code #}
- * @param value the keywords, or a boolean
+ * @param value the map of keywords, or a boolean
  */
 record SchemaNode(String path, Object value) implements Comparable<SchemaNode> {
     /** Reads the text of a whole schema. */
@@ -92,7 +92,7 @@ record SchemaNode(String path, Object value) implements Comparable<SchemaNode> {
         return string;
     }
 
-    /** Returns a length or a count, or {@code absent}. */
+    /** Returns the length or count of a keyword, or {@code absent} if the schema does not have the keyword. */
     int count(String keyword, int absent) {
         if (!has(keyword)) {
             return absent;

@@ -3,8 +3,8 @@ package io.multihead.grammar;
 import io.multihead.internal.base.Checks;
 
 /**
- * A restriction of the tokens of a text: a {@link Grammar}, {@link TokenRules}, or a class of the user. It makes a {@link TokenFilter} for
- * each text. Immutable and thread-safe.
+ * A restriction of the tokens of a text: a {@link Grammar}, {@link TokenRules}, or a class of the user. A constraint makes a {@link
+ * TokenFilter} for each text. Immutable and thread-safe.
  */
 @FunctionalInterface
 public interface TokenConstraint {

@@ -1,16 +1,16 @@
 package io.multihead.grammar;
 
 /**
- * Decides which tokens may come next in one text. A generation requests the mask of the next token, and reports the chosen token. Accepted tokens
- * can be rolled back, for example rejected draft tokens, and a filter can be forked with its session. End tokens are treated like other tokens:
- * they are allowed if the text may end.
+ * Decides which tokens may come next in one text. A generation requests the mask of the next token, and reports the chosen token. Accepted
+ * tokens can be rolled back, for example rejected draft tokens. A filter can be forked with its session. End tokens are treated like other
+ * tokens, and they are allowed if the text may end.
  *
  * <p>A filter belongs to one text, and is not thread-safe. The result of {@link #restrict} must depend only on the accepted tokens, so that a text
  * is the same in any batch.
  */
 public interface TokenFilter {
     /**
-     * Forbids the tokens that may not come next. A filter only forbids: several filters can restrict one mask.
+     * Forbids the tokens that may not come next. A filter only forbids tokens, so several filters can restrict one mask.
      *
      * @param mask a mask of the model's vocabulary
      * @throws IllegalStateException if the limits of the filter are exceeded
@@ -40,7 +40,9 @@ public interface TokenFilter {
      */
     void rollBack(int tokens);
 
-    /** {@return a filter in the same state, for a text that continues this one}. Both filters can be used afterwards, on different
-     * threads. */
+    /**
+     * {@return a filter in the same state, for another continuation of the text}. Both filters can be used afterwards, on different
+     * threads.
+     */
     TokenFilter fork();
 }

@@ -3,7 +3,7 @@ package io.multihead.grammar;
 import io.multihead.internal.base.Checks;
 import java.util.Arrays;
 
-/** The tokens of a vocabulary that may come next: a bit for each. Not thread-safe. */
+/** The tokens of a vocabulary that may come next, with one bit for each token. Not thread-safe. */
 public final class TokenMask {
     private final int size;
     private final long[] words;
@@ -28,7 +28,7 @@ public final class TokenMask {
      * Returns whether a token is allowed.
      *
      * @param token an id; ids outside the mask are not allowed
-     * @return whether its bit is set
+     * @return whether the bit of the token is set
      */
     public boolean allows(int token) {
         return token >= 0 && token < size && (words[token >> 6] >>> token & 1) != 0;
@@ -38,7 +38,7 @@ public final class TokenMask {
      * Returns the first allowed token from an id on.
      *
      * @param from an id, at least 0
-     * @return an id, or -1 if there is none
+     * @return an id, or -1 if no token is allowed from this id on
      */
     public int next(int from) {
         if (Checks.atLeast(from, 0, "from") >= size) {
@@ -101,7 +101,7 @@ public final class TokenMask {
     /**
      * Forbids every token that another mask does not allow.
      *
-     * @param other a mask of any size; tokens beyond its end become forbidden
+     * @param other a mask of any size; tokens beyond the end of this mask become forbidden
      */
     public void retain(TokenMask other) {
         int shared = Math.min(words.length, Checks.notNull(other, "other").words.length);
@@ -131,7 +131,7 @@ public final class TokenMask {
         }
     }
 
-    /** Also allows every token that another mask of the same size allows. */
+    /** Allows the tokens that another mask of the same size allows, too. */
     void add(TokenMask other) {
         for (int i = 0; i < words.length; i++) {
             words[i] |= other.words[i];

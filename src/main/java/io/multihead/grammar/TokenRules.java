@@ -11,7 +11,7 @@ public final class TokenRules {
     private TokenRules() {}
 
     /**
-     * {@return a constraint that forbids tokens everywhere}
+     * {@return a constraint that forbids tokens at every position of a text}
      *
      * @param tokens ids; ids beyond the model's vocabulary have no effect
      */
@@ -37,8 +37,8 @@ public final class TokenRules {
     }
 
     /**
-     * {@return a constraint that adds numbers to the logits of tokens, before temperature and the later steps: the {@code logit_bias} of
-     * OpenAI}
+     * {@return a constraint that adds numbers to the logits of tokens, before temperature and the later steps, like OpenAI's {@code
+     * logit_bias}}
      *
      * @param bias a number from -1000 to 1000 for each id; ids beyond the model's vocabulary have no effect
      */
@@ -115,7 +115,7 @@ public final class TokenRules {
 
         @Override
         public void accept(int token) {
-            // nothing depends on it
+            // nothing depends on the token
         }
 
         @Override

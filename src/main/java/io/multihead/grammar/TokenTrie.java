@@ -3,13 +3,13 @@ package io.multihead.grammar;
 import java.util.Arrays;
 
 /**
- * The bytes of tokens as a tree, with its nodes in the order of a walk: the children of a node follow it, and the end of its subtree is
- * known. Therefore a walk is one loop, and a forbidden byte skips all tokens that continue with it.
+ * The bytes of tokens as a tree, whose nodes are in depth-first order. The children of a node follow the node, and the end of its subtree
+ * is known. Therefore a walk is one loop, and a forbidden byte skips all tokens that continue with this byte.
  */
 final class TokenTrie {
     private static final int NONE = -1;
 
-    /** Where bytes lead. */
+    /** The transitions between configurations. */
     @FunctionalInterface
     interface Steps {
         /** Returns the configuration after a byte. */
@@ -20,13 +20,13 @@ final class TokenTrie {
     private final int[] depth;
     /** The node after the subtree of this node. */
     private final int[] behind;
-    /** The first token whose bytes end at a node; the others follow in {@link #same}. */
+    /** The first token whose bytes end at a node. The other tokens with these bytes follow in {@link #same}. */
     private final int[] token;
 
     private final int[] same;
     private final int deepest;
 
-    /** Makes the tree of some of the tokens; {@code order} has ids in the order of their bytes, unsigned. */
+    /** Makes the tree of some of the tokens. {@code order} has their ids, sorted by their unsigned bytes. */
     TokenTrie(byte[][] bytes, int[] order) {
         int most = 0;
         for (int id : order) {
@@ -65,7 +65,7 @@ final class TokenTrie {
         deepest = longest;
     }
 
-    /** Returns for each node the next one that is not deeper. */
+    /** Returns for each node the next node that is not deeper. */
     private static int[] ends(int[] depth) {
         int[] behind = new int[depth.length];
         for (int node = depth.length - 1; node >= 0; node--) {

@@ -8,8 +8,8 @@ import java.util.Arrays;
 import java.util.stream.IntStream;
 
 /**
- * The tokens of a tokenizer by their bytes, for filters. It is made once for a tokenizer: for 150,000 tokens it takes a few tenths of a
- * second and about 12 MB. Immutable and thread-safe.
+ * The tokens of a tokenizer by their bytes, for filters. A vocabulary is made once for a tokenizer. For 150,000 tokens, this takes a few
+ * tenths of a second and about 12 MB. Immutable and thread-safe.
  */
 public final class TokenVocabulary {
     /** The largest number of characters with a separate mask of tokens. */
@@ -22,7 +22,7 @@ public final class TokenVocabulary {
     private final TokenTrie all;
     /** The tokens that are not plain text of at most {@link #MOST_COUNTED} characters. */
     private final TokenTrie others;
-    /** By number of characters: the plain tokens with at most this number; the last mask has plain tokens of any length. */
+    /** The masks of the plain tokens with at most a number of characters, by this number. The last mask has plain tokens of any length. */
     private final TokenMask[] plain = new TokenMask[MOST_COUNTED + 2];
 
     /**
@@ -69,7 +69,7 @@ public final class TokenVocabulary {
         }
     }
 
-    /** Returns whether decoding removes the space at the beginning of a token after a user-defined one. */
+    /** Returns whether decoding removes the space at the beginning of a token after a user-defined token. */
     private static boolean takesSpaces(Tokenizer tokenizer) {
         int user = -1;
         int spaced = -1;
@@ -95,7 +95,9 @@ public final class TokenVocabulary {
         return apart != length || added != whole;
     }
 
-    /** Returns the number of characters of a token that is whole UTF-8 without quotes, backslashes and control characters; else 0. */
+    /**
+     * Returns the number of characters of a token that is complete UTF-8 without quotes, backslashes and control characters; otherwise 0.
+     */
     private static int plainCharacters(byte[] piece) {
         String text = new String(piece, StandardCharsets.UTF_8);
         boolean whole = Arrays.equals(text.getBytes(StandardCharsets.UTF_8), piece);
@@ -113,12 +115,15 @@ public final class TokenVocabulary {
         return bytes.length;
     }
 
-    /** Returns the bytes that a token adds to a text; empty for a token that is not text. The caller must not change them. */
+    /** Returns the bytes that a token adds to a text; empty for a token that is not text. The caller must not change the array. */
     byte[] bytes(int id) {
         return bytes[id];
     }
 
-    /** Returns the id of a token that adds no bytes to a text and does not end it, by its name; less than 0 if there is none. */
+    /**
+     * Returns the id of the token with a name, if the token adds no bytes to a text and does not end the text; otherwise a number less than
+     * 0.
+     */
     int controlToken(String name) {
         int id = tokenizer.find(name);
         return id >= 0 && bytes[id].length == 0 && !tokenizer.isStopToken(id) ? id : -1;

@@ -3,7 +3,7 @@ package io.multihead.grammar;
 import java.util.HashMap;
 import java.util.Map;
 
-/** Converts moves by code points to moves by UTF-8 bytes; surrogates have no moves. */
+/** Converts moves over code points to moves over UTF-8 bytes. Surrogates have no moves. */
 final class Utf8Moves {
     private static final int CONTINUATION = 0x80;
     private static final int LAST_CONTINUATION = 0xbf;
@@ -15,14 +15,14 @@ final class Utf8Moves {
     private static final int[] LEAD = {0, 0xc0, 0xe0, 0xf0};
 
     private final Machine machine;
-    /** States before a number of arbitrary continuation bytes and a target. */
+    /** The states from which a number of arbitrary continuation bytes leads to a target. */
     private final Map<Long, Integer> shared = new HashMap<>();
 
     Utf8Moves(Machine machine) {
         this.machine = machine;
     }
 
-    /** Reads a code point of a range. */
+    /** Adds moves that read a code point of a range. */
     void read(int from, int low, int high, int to) {
         if (low <= Character.MAX_SURROGATE && high >= Character.MIN_SURROGATE) {
             if (low < Character.MIN_SURROGATE) {
@@ -45,8 +45,8 @@ final class Utf8Moves {
     }
 
     /**
-     * Reads a lead byte and {@code more} continuation bytes: {@code range} has the lowest and the highest value, and the mark of the lead
-     * byte.
+     * Adds moves that read a lead byte and {@code more} continuation bytes. {@code range} has the lowest and the highest value, and the
+     * mark of the lead byte.
      */
     private void split(int from, int[] range, int more, int to) {
         int mark = range[2];
