@@ -3,7 +3,8 @@ package io.multihead.analysis;
 import io.multihead.internal.base.Checks;
 
 /**
- * Operations and bytes of one multi-head self-attention layer, forward, batch 1, without biases. A multiply-add counts as two operations.
+ * Counts the operations, bytes and parameters of one multi-head self-attention layer at batch size 1. Operations do not include biases. A
+ * multiply-add counts as two operations.
  *
  * @param embedDim features of a token, d
  * @param heads number of heads, h, each of {@code d / h} features
@@ -12,13 +13,13 @@ public record AttentionCost(long embedDim, long heads) {
     /** Operations of the softmax per score: maximum, subtraction, exponential, sum, division. */
     private static final long SOFTMAX_PER_SCORE = 5;
 
-    /** So that no product of two widths overflows; a weight of this width has 2^58 bytes. */
+    /** The largest width, up to which no product of two widths overflows. A weight matrix of this width has 2^58 bytes. */
     private static final long WIDEST = 1L << 28;
 
     /**
      * Checks the sizes.
      *
-     * @throws IllegalArgumentException if a size is below 1 or beyond 2^28, or the heads do not divide the features
+     * @throws IllegalArgumentException if a size is below 1 or beyond 2^28, or {@code heads} does not divide {@code embedDim}
      */
     public AttentionCost {
         Checks.atLeast(embedDim, 1, "embedDim");
@@ -46,7 +47,7 @@ public record AttentionCost(long embedDim, long heads) {
     }
 
     /**
-     * {@return the operations of one component}
+     * {@return the operations of one component in the forward pass}
      *
      * @param component the component
      * @param length tokens, L, at least 0
@@ -65,9 +66,9 @@ public record AttentionCost(long embedDim, long heads) {
     }
 
     /**
-     * {@return the operations of one component's backward: a projection multiplies twice, for its input and for its weight; tiled attention
-     * computes scores and weights a second time (5 multiplications of {@code 2 L^2 d} in total, counted with {@link Component#SCORES} and
-     * {@link Component#VALUES}: 3 and 2) and computes the gradient of the softmax}
+     * {@return the operations of one component in the backward pass}. A projection has two multiplications, for the gradients of its input
+     * and of its weight. Tiled attention computes scores and weights a second time, and it computes the gradient of the softmax. Of its 5
+     * multiplications of {@code 2 L^2 d}, 3 count as {@link Component#SCORES} and 2 as {@link Component#VALUES}.
      *
      * @param component the component
      * @param length tokens, L, at least 0
@@ -82,8 +83,8 @@ public record AttentionCost(long embedDim, long heads) {
     }
 
     /**
-     * Returns the bytes that a recorded layer keeps for its backward in f32, beyond input and output: query, key, value and attention of
-     * every token, and a log-sum-exp in f64 per head. The number has no term in {@code L^2}.
+     * Returns the bytes that a recorded layer keeps for its backward pass in f32, in addition to input and output: query, key, value and
+     * attention of every token, and a log-sum-exp in f64 per head. The number has no term in {@code L^2}.
      *
      * @param length tokens, L, at least 0
      * @return {@code 16 L d + 8 L h}
@@ -93,8 +94,8 @@ public record AttentionCost(long embedDim, long heads) {
     }
 
     /**
-     * Returns the number of parameters: four matrices {@code d x d}, and with biases four vectors of length d, for any number of
-     * heads.
+     * Returns the number of parameters: four matrices {@code d x d} and, with biases, four vectors of length d. The number does not depend
+     * on the number of heads.
      *
      * @param bias whether projections have biases
      * @return {@code 4 d^2}, or {@code 4 d^2 + 4 d}
@@ -107,7 +108,7 @@ public record AttentionCost(long embedDim, long heads) {
      * Returns the number of parameters of a block's feed-forward network.
      *
      * @param hidden features between its two layers
-     * @param bias whether they have biases
+     * @param bias whether the two layers have biases
      * @return {@code 2 d hidden}, or {@code 2 d hidden + hidden + d}
      */
     public long feedForwardParameters(long hidden, boolean bias) {
@@ -124,7 +125,8 @@ public record AttentionCost(long embedDim, long heads) {
     }
 
     /**
-     * Returns the bytes of all weight matrices in f32, which materialized attention holds and tiled attention does not.
+     * Returns the bytes of the attention weights of all heads in f32. Materialized attention holds them in memory, and tiled attention does
+     * not.
      *
      * @param length tokens, L, at least 0
      * @return {@code 4 h L^2}

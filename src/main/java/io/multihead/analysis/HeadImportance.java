@@ -4,8 +4,8 @@ import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 
 /**
- * How much a loss depends on each head: {@code I_h = E_x |Att_h(x)^T dL(x)/dAtt_h(x)|} (Michel et al. 2019, equation 2), from
- * the gradient of the head mask, which a pass of {@code MultiHeadAttention} writes per example.
+ * Measures how much a loss depends on each head: {@code I_h = E_x |Att_h(x)^T dL(x)/dAtt_h(x)|} (Michel et al. 2019, equation 2). The input
+ * is the gradient of the head mask, which a pass of {@code MultiHeadAttention} writes per example.
  */
 public final class HeadImportance {
     private HeadImportance() {}
@@ -13,7 +13,7 @@ public final class HeadImportance {
     /**
      * Returns the mean absolute gradient of every head.
      *
-     * @param gradients {@code [examples, heads]}: of each example's own loss with respect to its head mask
+     * @param gradients {@code [examples, heads]}: for each example, the gradient of its loss with respect to its head mask
      * @return one value per head
      * @throws IllegalArgumentException if there are not two axes or no example
      */
@@ -34,7 +34,7 @@ public final class HeadImportance {
      * Returns the importances of one layer, divided by their Euclidean norm, so that layers can be compared (Molchanov et
      * al. 2017).
      *
-     * @param importance of one layer's heads
+     * @param importance the importance of each head of a layer
      * @return a vector of length 1, or zeros if all are 0
      */
     public static double[] normalized(double... importance) {
@@ -42,7 +42,7 @@ public final class HeadImportance {
         for (double value : Checks.notNull(importance, "importance")) {
             largest = Math.max(largest, Math.abs(value));
         }
-        // by a power of two, which is exact, so that squares neither overflow nor all underflow
+        // values are scaled by a power of two, which is exact, so that squares neither overflow nor all underflow
         int exponent = largest == 0 ? 0 : -Math.getExponent(largest);
         double squares = 0;
         double[] result = new double[importance.length];

@@ -10,8 +10,8 @@ import java.util.function.ToDoubleFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds the heads that a model does not need: greedy iterative pruning (Michel et al. 2019, section 4). It works with any model that has functions
- * for its accuracy and the importance of its heads while some heads are silenced.
+ * Finds the heads that a model does not need: greedy iterative pruning (Michel et al. 2019, section 4). It works with any model for which
+ * the caller provides two functions: the accuracy of the model with some heads silenced, and the importance of the remaining heads.
  */
 public final class HeadPruning {
     /** More heads than any model has; the search requests the importance of all heads once per head. */
@@ -20,10 +20,10 @@ public final class HeadPruning {
     private HeadPruning() {}
 
     /**
-     * One head removed.
+     * One removed head.
      *
-     * @param layer its layer
-     * @param head its number in the layer
+     * @param layer the layer of the head
+     * @param head the number of the head in the layer
      * @param accuracy of the model without this head and the heads that were removed earlier
      */
     public record Step(int layer, int head, double accuracy) {
@@ -42,9 +42,9 @@ public final class HeadPruning {
      * The result of greedy pruning.
      *
      * @param before accuracy with all heads
-     * @param steps the removed heads, in order; the last step of {@link #greedy} lost more than allowed, so its head survives, unless only
-     *     one head per layer is left
-     * @param kept per layer and head, whether it survives
+     * @param steps the removed heads, in order. The last step of {@link #greedy} lost more than allowed, so its head survives, unless the
+     *     search ended because only one head per layer is left
+     * @param kept {@code [layer][head]}: whether the head survives
      */
     @SuppressWarnings("ArrayRecordComponent")
     public record Result(double before, List<Step> steps, boolean[][] kept) {
@@ -58,7 +58,7 @@ public final class HeadPruning {
          * Returns the surviving heads of a layer.
          *
          * @param layer from 0
-         * @return their numbers, ascending
+         * @return the numbers of the heads, ascending
          * @throws IllegalArgumentException if there is no such layer
          */
         public int[] survivors(int layer) {
@@ -79,7 +79,7 @@ public final class HeadPruning {
      *
      * @param layers the number of layers
      * @param heads the number of heads of each layer
-     * @param accuracy of the model with only the heads marked in {@code [layer][head]}
+     * @param accuracy returns the accuracy of the model with only the heads marked in {@code [layer][head]}
      * @return {@code [layers][heads]}: accuracy of the whole model minus the accuracy without the head
      * @throws IllegalArgumentException if a number is below 1, or there are more than 2^20 heads in total
      */
@@ -104,8 +104,8 @@ public final class HeadPruning {
      *
      * @param layers the number of layers
      * @param heads the number of heads of each layer
-     * @param accuracy of the model with only the heads marked in {@code [layer][head]}
-     * @param importance of the remaining heads, {@code [layer][head]}, comparable across layers
+     * @param accuracy returns the accuracy of the model with only the heads marked in {@code [layer][head]}
+     * @param importance returns the importance of the remaining heads, {@code [layer][head]}, comparable across layers
      * @param allowed the largest loss of accuracy relative to the whole model
      * @return the steps and the surviving heads
      * @throws IllegalArgumentException if a number is below 1, there are more than 2^20 heads in total, {@code allowed} is negative,
@@ -143,9 +143,9 @@ public final class HeadPruning {
      *
      * @param layers the number of layers
      * @param heads the number of heads of each layer
-     * @param survivors number of heads of all layers that stay
-     * @param accuracy of the model with only the heads marked in {@code [layer][head]}
-     * @param importance of the remaining heads, {@code [layer][head]}, comparable across layers
+     * @param survivors the number of heads that remain in all layers together
+     * @param accuracy returns the accuracy of the model with only the heads marked in {@code [layer][head]}
+     * @param importance returns the importance of the remaining heads, {@code [layer][head]}, comparable across layers
      * @return the steps, each of which removed a head, and the surviving heads
      * @throws IllegalArgumentException if a number is below 1, there are more than 2^20 heads in total, {@code survivors} is below
      *     {@code layers} or above the number of all heads, or the importance has another shape or is NaN for a head that is left
@@ -185,7 +185,7 @@ public final class HeadPruning {
         return new Step(least[0], least[1], accuracy.applyAsDouble(copy(kept)));
     }
 
-    /** The least important head of a layer that has another one; null if there is none. */
+    /** Returns the least important head of all layers with more than one head; null if there is no such layer. */
     private static int @Nullable [] least(boolean[][] kept, double[][] importance) {
         int[] least = null;
         for (int l = 0; l < kept.length; l++) {

@@ -4,8 +4,8 @@ import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 
 /**
- * Differences between the heads of one layer, computed from their attention weights {@code [heads, queries, keys]}.
- * Computed in double on the calling thread; thread-safe.
+ * Differences between the heads of one layer, computed from their attention weights {@code [heads, queries, keys]}. Statistics are computed
+ * in double on the calling thread. Thread-safe.
  */
 public final class HeadStatistics {
     private final double[][] heads;
@@ -81,7 +81,7 @@ public final class HeadStatistics {
         return result;
     }
 
-    /** {@return the standard deviation of a weight across heads (over the population of heads), averaged over keys; one value per query} */
+    /** {@return the population standard deviation of a weight across heads, averaged over keys; one value per query} */
     public double[] deviationAcrossHeads() {
         double[] result = new double[queries];
         for (int at = 0; at < queries * keys; at++) {

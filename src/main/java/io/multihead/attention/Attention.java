@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Scaled dot-product attention, {@code softmax(scale * Q K^T + mask) V} (Vaswani et al. 2017, equation 1).
  *
- * <p>Shapes, with any strides. {@link Tensor#permute} views {@code (batch, tokens, heads, dim)} in this
- * order:
+ * <p>Tensors have the following shapes and any strides. {@link Tensor#permute} returns views in this order for tensors {@code (batch,
+ * tokens, heads, dim)}:
  *
  * <ul>
  *   <li>query {@code [batch, queryHeads, queries, headDim]}
@@ -26,17 +26,17 @@ import org.jspecify.annotations.Nullable;
  *   <li>output {@code [batch, queryHeads, queries, valueDim]}
  * </ul>
  *
- * <p>{@code queryHeads} is a multiple of {@code keyValueHeads}; query head {@code h} uses key head
- * {@code h / (queryHeads / keyValueHeads)} (grouped-query attention, Ainslie et al. 2023). Any element type may store any tensor;
- * scores, probabilities and sums are f32. {@code headDim} and {@code valueDim} are at most 8,388,576, for gradients 3,947,576.
+ * <p>{@code queryHeads} is a multiple of {@code keyValueHeads}; query head {@code h} uses key head {@code h / (queryHeads / keyValueHeads)}
+ * (grouped-query attention, Ainslie et al. 2023). Each tensor may have any element type; scores, probabilities and sums are f32. {@code
+ * headDim} and {@code valueDim} are at most 8,388,576, and at most 3,947,576 for gradients.
  *
  * <p>Without weights, keys are processed in blocks with an online softmax (Dao et al. 2022) and no {@code queries x keys} matrix
  * exists: scratch is about 1.5 MiB per thread and up to 16 MiB of packed keys and values. With weights or scores, all scores of up
  * to 192 query rows are held between two matrix multiplications.
  *
- * <p>Infinite and NaN values affect exactly the rows that see their key. An infinity stays an infinity there unless its weight is too small
- * for f32. Values are summed before they are divided by the softmax's denominator: where a sum of {@code e^(s - max) |v|} exceeds the
- * largest f32, the output is infinite even if the quotient is not.
+ * <p>Infinite and NaN values affect exactly the rows that see their key. An infinite value stays infinite in these rows unless its weight
+ * is too small for f32. Weighted values are summed before the sum is divided by the denominator of the softmax. Therefore the output is
+ * infinite where a sum of {@code e^(s - max) |v|} exceeds the largest f32, even if the quotient is finite.
  *
  * <p>Thread-safe. Results have the same bits for any number of threads, in any batch, in any division of the queries into calls, and in heap or
  * native memory. Only dropout depends on the index of a query within its call. A warm call allocates nothing, unless an executor provides the
@@ -137,33 +137,33 @@ public final class Attention {
     }
 
     /**
-     * Computes the gradients of a call of forward, recomputing the weights from log-sum-exp tile by tile (Dao 2023, algorithm 2):
-     * no {@code queries x keys} matrix exists, and scratch is linear in the length.
+     * Computes the gradients of a call of forward. The weights are computed again from log-sum-exp, tile by tile (Dao 2023, algorithm 2).
+     * Therefore no {@code queries x keys} matrix exists, and scratch is linear in the length.
      *
      * @param cpu threads and scratch
      * @param pass the tensors that forward read and wrote
      * @param outputGradient {@code [batch, queryHeads, queries, valueDim]}: the loss's gradient with respect to the output
      * @param gradients the tensors of the gradients, written
-     * @throws IllegalArgumentException if shapes do not fit, or a gradient overlaps anything; nothing is written
+     * @throws IllegalArgumentException if shapes do not fit, or a gradient overlaps another tensor; nothing is written
      */
     public static void backward(Compute cpu, AttentionPass pass, Tensor outputGradient, AttentionGradients gradients) {
         backward(cpu, pass, AttentionOutputs.of(Checks.notNull(outputGradient, "outputGradient")), gradients);
     }
 
     /**
-     * Computes the gradients of a call of forward where the loss depends on log-sum-exp or weights, too.
+     * Computes the gradients of a call of forward for a loss that also depends on log-sum-exp or weights.
      *
-     * <p>Takes every option of forward except a modifier of scores. A score that the mask hides has gradient 0, even if its key or value
-     * contains NaN or infinity. A query that sees no key has gradient 0, too. Tiles that a window or a block-sparse mask hides as a whole
-     * are skipped. Results have the same bits for any number of threads. A warm call without a bias gradient allocates little, and the
-     * amount does not grow with the shapes. Each thread's scratch holds the queries, output gradients and query gradients of a head group,
-     * about {@code 16 headDim + 8 valueDim} bytes per query row, with headDim and valueDim rounded up to 32.
+     * <p>All options of forward are supported except a modifier of scores. A score that the mask hides has gradient 0, even if its key or
+     * value contains NaN or infinity. A query that sees no key has gradient 0, too. Tiles that a window or a block-sparse mask hides as a
+     * whole are skipped. Results have the same bits for any number of threads. A warm call without a bias gradient allocates little, and
+     * the amount does not grow with the shapes. Each thread's scratch holds the queries, output gradients and query gradients of a head
+     * group, about {@code 16 headDim + 8 valueDim} bytes per query row, with headDim and valueDim rounded up to 32.
      *
      * @param cpu threads and scratch
-     * @param pass the tensors that forward read and wrote; with the weights if their gradient is given
+     * @param pass the tensors that forward read and wrote, including the weights if their gradient is given
      * @param outputGradients the loss's gradients with respect to output, log-sum-exp and weights; the last two may be null, which means 0
      * @param gradients the tensors of the gradients, written
-     * @throws IllegalArgumentException if shapes do not fit, or a gradient overlaps anything; nothing is written
+     * @throws IllegalArgumentException if shapes do not fit, or a gradient overlaps another tensor; nothing is written
      */
     public static void backward(
             Compute cpu, AttentionPass pass, AttentionOutputs outputGradients, AttentionGradients gradients) {
@@ -189,7 +189,7 @@ public final class Attention {
         }
     }
 
-    /** Computes the states of the splits of the keys; {@link AttentionSplits} documents this. */
+    /** Computes the states of the splits of the keys; {@link AttentionSplits} documents the states. */
     static void forwardStates(
             Compute cpu, Tensor query, KeyValueView keyValues, Tensor states, AttentionOptions options) {
         KeyValueSource source = keyValues.source();
@@ -235,7 +235,7 @@ public final class Attention {
         runBound(call, options);
     }
 
-    /** Binds the options of a call whose tensors and mask are bound and checked, and runs it. */
+    /** Binds the options of a call whose tensors and mask are bound and checked, and runs the call. */
     private static void runBound(ModifiableForward call, AttentionOptions options) {
         bindOptions(
                 options,
@@ -245,7 +245,7 @@ public final class Attention {
         call.run();
     }
 
-    /** Binds the mask, and checks the options, and that all threads may read the call's inputs. */
+    /** Binds the mask. Checks the options, and whether all threads may read the call's inputs. */
     private static void bindInputs(Compute cpu, ModifiableForward call, AttentionOptions options) {
         AttentionProblem problem = call.problem();
         bindMask(Checks.notNull(options, "options"), call.mask(), problem);
@@ -260,7 +260,7 @@ public final class Attention {
         mask.bind(options.mask().parts(), problem.sequences(), problem.heads(), problem.queries(), problem.keys());
     }
 
-    /** Sets the changes of scores and weights, after the mask. */
+    /** Sets the transforms of scores and weights; the mask is bound before. */
     private static void bindOptions(
             AttentionOptions options, BoundMask mask, AttentionProblem problem, @Nullable ScoreFunction modifier) {
         ScoreRule rule = problem.scores();

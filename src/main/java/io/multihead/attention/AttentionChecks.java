@@ -14,7 +14,7 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** Checks of the arguments of attention, made before anything is written. */
+/** Checks the arguments of attention before anything is written. */
 final class AttentionChecks {
     private AttentionChecks() {}
 
@@ -56,14 +56,14 @@ final class AttentionChecks {
         requireDim(valueDim, most, "valueDim");
     }
 
-    /** Fails in the same way for one size, whose argument is named. */
+    /** Fails if a size exceeds the largest supported size; the message names the argument. */
     static void requireDim(long dim, int most, String argument) {
         if (dim > most) {
             throw Checks.fail(argument, String.valueOf(dim), "expected at most " + most);
         }
     }
 
-    /** Fails unless the tensor is {@code [1, heads, tokens, dim]} and has the tokens of the sequences. */
+    /** Fails unless the tensor is {@code [1, heads, tokens, dim]} and has as many tokens as the sequences. */
     static void requirePacked(PackedSequences sequences, String name, Tensor tensor, String argument) {
         Checks.notNull(sequences, name);
         if (Checks.notNull(tensor, argument).rank() != 4 || tensor.dim(0) != 1) {
@@ -72,7 +72,7 @@ final class AttentionChecks {
         Checks.packedTokens(tensor.dim(2), tensor.shape(), sequences.tokens(), sequences, argument);
     }
 
-    /** Fails unless the tensor is {@code [sequences, heads, maxTokens, dim]} and the lengths are one per sequence. */
+    /** Fails unless the tensor is {@code [sequences, heads, maxTokens, dim]} and there is one length per sequence. */
     static void requireLengths(long[] lengths, Tensor key) {
         requireRank(key, "key", 4, "[sequences, keyValueHeads, maxTokens, headDim]");
         if (Checks.notNull(lengths, "lengths").length != key.dim(0)) {
@@ -190,7 +190,7 @@ final class AttentionChecks {
         }
     }
 
-    /** Fails unless the shape is the query's with {@code last} as its last size, or without the last size at rank 3. */
+    /** Fails unless the tensor has the shape of the query with {@code last} as the last size, or, at rank 3, without the last axis. */
     private static void requireShape(Tensor tensor, String argument, int rank, Tensor query, long last) {
         if (tensor.rank() != rank
                 || tensor.dim(0) != query.dim(0)

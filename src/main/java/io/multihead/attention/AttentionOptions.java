@@ -9,7 +9,7 @@ import java.util.OptionalDouble;
  *
  * @param mask the keys that a query may attend to, and biases of their scores
  * @param scale the factor of all scores; empty means {@code 1 / sqrt(headDim)} (Vaswani et al. 2017, section 3.2.1)
- * @param dropout which weights are dropped; log-sum-exp and the returned weights are without dropout
+ * @param dropout dropout of weights, which does not affect log-sum-exp and the returned weights
  * @param scores soft-cap, linear biases, sinks, and a modifier of single scores
  */
 public record AttentionOptions(Mask mask, OptionalDouble scale, AttentionDropout dropout, ScoreOptions scores) {
@@ -77,11 +77,11 @@ public record AttentionOptions(Mask mask, OptionalDouble scale, AttentionDropout
     }
 
     /**
-     * Returns these options for some of the query heads: with their slopes and sinks, and with copies of mask tensors that have an
-     * axis of heads, reduced to these heads. Everything else is shared.
+     * Returns these options for some of the query heads. The result has the slopes and sinks of these heads, and copies of the mask tensors
+     * that have an axis of heads, reduced to these heads. Everything else is shared.
      *
      * @param arena owns the copies
-     * @param heads which heads, in the desired order
+     * @param heads the numbers of the heads, in the desired order
      * @return options of a call with that number of query heads
      * @throws IllegalArgumentException if slopes, sinks or a tensor have no such head, or there is a modifier, which would see other
      *     head indices

@@ -10,8 +10,9 @@ import org.jspecify.annotations.Nullable;
  * @param output {@code [batch, queryHeads, queries, valueDim]}
  * @param logSumExp {@code [batch, queryHeads, queries]}: the natural logarithm of the softmax denominator, minus infinity
  *     for a query that sees no key, or its sink if there are sinks; null if not needed
- * @param weights {@code [batch, queryHeads, queries, keys]}: the softmax itself, which makes attention hold all scores of a task at once;
- *     if sequences differ in length, keys are {@link KeyValueView#maxKeys}, and keys beyond a sequence have weight 0; null if not needed
+ * @param weights {@code [batch, queryHeads, queries, keys]}: the softmax, for which attention holds all scores of a task at once. If
+ *     sequences differ in length, the key axis has {@link KeyValueView#maxKeys} elements, and keys beyond a sequence have weight 0. Null if
+ *     not needed
  * @param scores the scores at a stage before or after the softmax, for which attention also holds all scores of a task;
  *     null if not needed
  */
@@ -65,12 +66,12 @@ public record AttentionOutputs(
     }
 
     /**
-     * {@return these outputs with scores at a stage that the caller chooses, for studying and testing models}. Attention is slower with them: all
-     * scores of up to 192 query rows are held, as for weights, and the stages before the mask multiply queries and keys once more, since hidden keys
-     * have scores there. The output has the same bits as a call with weights.
+     * {@return these outputs with scores at a stage that the caller chooses, for studying and testing models}. Attention is slower with
+     * scores, since all scores of up to 192 query rows are held, as for weights. For the stages before the mask, queries and keys are
+     * multiplied a second time, since hidden keys have scores at these stages. The output has the same bits as a call with weights.
      *
-     * <p>If sequences differ in length, keys are {@link KeyValueView#maxKeys}; {@link ScoreStage} describes the values of keys that are hidden or
-     * do not exist. Scores beyond the range of a narrow element type become infinite.
+     * <p>If sequences differ in length, the key axis has {@link KeyValueView#maxKeys} elements. {@link ScoreStage} describes the values of
+     * keys that are hidden or do not exist. Scores beyond the range of a narrow element type become infinite.
      *
      * @param tensor {@code [batch, queryHeads, queries, keys]}, any floating-point type and strides, written
      * @param stage the stage at which the scores are read

@@ -13,7 +13,7 @@ import io.multihead.tensor.Tensor;
  * @param value {@code [batch, keyValueHeads, keys, valueDim]}
  * @param outputs the results of forward: output and log-sum-exp, in f32 or f64 for full accuracy; and the weights if
  *     their gradient is given
- * @param options the options of forward, dropout included
+ * @param options the options of forward, including dropout
  */
 public record AttentionPass(
         Tensor query, Tensor key, Tensor value, AttentionOutputs outputs, AttentionOptions options) {

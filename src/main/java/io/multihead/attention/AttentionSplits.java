@@ -14,11 +14,11 @@ import java.util.List;
 /**
  * Attention over keys that are divided into shards, with the bits of one call over all keys.
  *
- * <p>A call of {@link Attention#forward} computes a separate softmax over each split of {@value #SPLIT_KEYS} keys, counted from the
- * first key of the sequence, and merges the states of the splits in order (Dao et al. 2022, algorithm 1; Milakov and Gimelshein 2018).
- * Here {@link #forward} stops before the merge and writes the states of a shard; {@link #merge} merges the states of all shards in the same
- * order and with the same code. Therefore output and log-sum-exp have the same bits as the call over all keys without weights or scores,
- * for any shards that begin at a split.
+ * <p>A call of {@link Attention#forward} computes a separate softmax over each split of {@value #SPLIT_KEYS} keys, counted from the first
+ * key of the sequence, and merges the states of the splits in order (Dao et al. 2022, algorithm 1; Milakov and Gimelshein 2018). In
+ * contrast, {@link #forward} of this class stops before the merge and writes the states of a shard; {@link #merge} merges the states of all
+ * shards in the same order and with the same code. Therefore output and log-sum-exp have the same bits as the call over all keys without
+ * weights or scores, for any shards that begin at a split.
  *
  * <pre>{@code
  * KeyValueView shard = KeyValueView.of(key, value).shard(firstKey);                       // on each machine
@@ -29,10 +29,9 @@ import java.util.List;
  * }</pre>
  *
  * <p>A state is unnormalized: the row's maximum, 32 partial sums of exponentials, and the output with a compensation term, about {@code 8
- * valueDim + 150} bytes for each split, head and query. For a few queries that is small compared with the keys. For
- * hundreds of queries, and for shards that do not begin at splits, merge an {@link AttentionState} for each shard instead. It takes
- * {@code 4 valueDim + 8} bytes for each head and query. It is rounded, so the result differs from the result of one call by the
- * rounding errors of the merges.
+ * valueDim + 150} bytes for each split, head and query. For a few queries, states are small compared with the keys. For hundreds of
+ * queries, and for shards that do not begin at splits, merge an {@link AttentionState} for each shard instead. It takes {@code 4 valueDim +
+ * 8} bytes for each head and query. It is rounded, so the result differs from the result of one call by the rounding errors of the merges.
  *
  * <p>States are f32 numbers that another process can read, on a machine with another lane width too: send the memory of a dense
  * tensor. The meaning of the last axis, and {@link #SPLIT_KEYS}, may change with any version of the library: all shards of a result
@@ -73,9 +72,10 @@ public final class AttentionSplits {
     /**
      * Computes the states of a shard's splits.
      *
-     * <p>Takes every option of {@link Attention#forward}. All shards need the same options. Positions and indices of keys are relative to the whole
-     * sequence ({@link KeyValueView#shard}). Tensors of a mask end with the shard's last key: they are slices, from key 0 to {@link
-     * KeyValueView#maxKeys}, of the tensors of a single call over the whole sequence. Key lengths are at most the shard's.
+     * <p>All options of {@link Attention#forward} are supported. All shards need the same options. Positions and indices of keys are
+     * relative to the whole sequence ({@link KeyValueView#shard}). Tensors of a mask end with the shard's last key: they are slices, from
+     * key 0 to {@link KeyValueView#maxKeys}, of the tensors of a single call over the whole sequence. Key lengths do not exceed {@link
+     * KeyValueView#keys} of the shard.
      *
      * @param cpu threads and scratch
      * @param query {@code [sequences, queryHeads, queries, headDim]}: the same queries for every shard
@@ -105,11 +105,11 @@ public final class AttentionSplits {
      * Merges the states of all shards in order, and writes output and log-sum-exp. Scale and sinks are already in the states.
      *
      * @param cpu threads and scratch
-     * @param states of the shards in order of their keys, {@code [sequences, queryHeads, queries, splits, size]} each, from
+     * @param states the states of the shards in the order of their keys, {@code [sequences, queryHeads, queries, splits, size]} each, from
      *     {@link #forward}
      * @param outputs {@code [sequences, queryHeads, queries, ...]}, written; without weights and scores, which states do not contain
-     * @throws IllegalArgumentException if there is no state, shapes do not fit, a split is missing, given twice or incomplete,
-     *     scales or sinks differ, outputs request weights or scores, or memory overlaps; nothing is written
+     * @throws IllegalArgumentException if there is no state, shapes do not fit, a split is missing, occurs twice or is incomplete, scales
+     *     or sinks differ, outputs request weights or scores, or memory overlaps; nothing is written
      */
     public static void merge(Compute cpu, List<Tensor> states, AttentionOutputs outputs) {
         Checks.notNull(cpu, "cpu");

@@ -9,8 +9,8 @@ import io.multihead.internal.nn.RowView;
 import io.multihead.tensor.Tensor;
 
 /**
- * Attention over a part of the keys: the normalized output and the log-sum-exp are all that is needed to merge it with attention of the same
- * queries over other keys. With it, a shared prefix is computed once (cascade inference), or a cache is distributed over machines.
+ * The result of attention over a part of the keys: the normalized output and the log-sum-exp. Two states of the same queries over different
+ * keys can be merged. For example, a shared prefix is computed once (cascade inference), or a cache is distributed over machines.
  *
  * <p>Merging is associative and commutative except for rounding; {@link AttentionSplits} has the same bits as one call over all keys. The
  * caller owns the memory. A sink counts once in each state that was computed with it, so at most one of the merged states may have the sinks.
@@ -23,7 +23,7 @@ public record AttentionState(Tensor output, Tensor logSumExp) {
     /**
      * Checks the shapes.
      *
-     * @throws IllegalArgumentException if they do not fit
+     * @throws IllegalArgumentException if the shapes do not fit
      */
     public AttentionState {
         Checks.notNull(output, "output");
@@ -47,9 +47,8 @@ public record AttentionState(Tensor output, Tensor logSumExp) {
 
     /**
      * Merges two states: {@code l = log(e^l1 + e^l2)}, {@code o = o1 e^(l1 - l) + o2 e^(l2 - l)} (Ye et al. 2025, section 2.2). A state
-     * that saw no key does not change the bits of the other. A state that saw a key contributes its NaN and infinities however small its
-     * share is, as in one call over all keys. Outputs of any type are read as f32; the sum is computed in {@code double} and rounded
-     * once.
+     * that saw no key does not change the bits of the other. A state that saw a key contributes its NaN and infinities for any share of the
+     * weights, as in one call over all keys. Outputs of any type are read as f32; the sum is computed in {@code double} and rounded once.
      *
      * @param cpu threads and scratch
      * @param left the state over some keys

@@ -11,7 +11,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Checks of the arguments of backward, made before anything is written. */
+/** Checks the arguments of backward before anything is written. */
 final class GradientChecks {
     private GradientChecks() {}
 

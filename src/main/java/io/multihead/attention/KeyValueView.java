@@ -12,9 +12,9 @@ import io.multihead.tensor.Tensor;
 import java.util.List;
 
 /**
- * Keys and values of a batch of sequences, which may differ in length, wherever they are stored: tensors, packed sequences,
- * pages, or a cache of {@code io.multihead.cache}. Immutable; several threads read the viewed memory while attention runs, so it must not
- * change during that time.
+ * Keys and values of a batch of sequences, which may differ in length. They may be stored in tensors, packed sequences, pages, or a cache
+ * of {@code io.multihead.cache}. Immutable. Several threads read the viewed memory while attention runs, so the memory must not change
+ * during that time.
  */
 public final class KeyValueView {
     static {
@@ -63,8 +63,8 @@ public final class KeyValueView {
     }
 
     /**
-     * {@return the size of the key axis of mask tensors and weights, at least the largest {@link #keys} of a sequence: a sequence with
-     * fewer keys uses the first part of the axis, and its other weights are 0}
+     * {@return the size of the key axis of mask tensors and weights, at least the largest {@link #keys} of a sequence}. A sequence with
+     * fewer keys uses the first part of the axis, and its other weights are 0.
      */
     public long maxKeys() {
         return source.maxKeys();
@@ -81,13 +81,13 @@ public final class KeyValueView {
     }
 
     /**
-     * {@return these keys and values as a shard of longer sequences, whose keys before these are stored elsewhere: key 0 of this view is
-     * key {@code firstKey} of every sequence}. Therefore {@link #keys} and {@link #maxKeys} count the keys before it, and positions of
-     * keys, tensors of a mask, weights and dropout are relative to the whole sequence. The keys before the shard are neither read nor
-     * visible, and the keys after it do not exist. Attention over a shard is attention over its part of the keys; merge it with {@link
-     * AttentionSplits} or {@link AttentionState#merge}. Causal masks, windows and linear biases then need {@link Mask#queryOffset}, since
-     * bottom-right alignment would take the end of the shard for the end of the sequence. Weights, scores and scratch memory have columns
-     * for the keys before the shard, too.
+     * {@return these keys and values as a shard of longer sequences, whose earlier keys are stored elsewhere}. Key 0 of this view is key
+     * {@code firstKey} of every sequence. Therefore {@link #keys} and {@link #maxKeys} of the shard include the earlier keys, and positions
+     * of keys, tensors of a mask, weights and dropout are relative to the whole sequence. The keys before the shard are neither read nor
+     * visible, and the keys after it do not exist. Attention over a shard is attention over its part of the keys; merge the results with
+     * {@link AttentionSplits} or {@link AttentionState#merge}. Causal masks, windows and linear biases then need {@link Mask#queryOffset},
+     * since bottom-right alignment would take the end of the shard for the end of the sequence. Weights, scores and scratch memory have
+     * columns for the keys before the shard, too.
      *
      * @param firstKey a multiple of {@link AttentionSplits#SPLIT_KEYS}, at most 2^34
      * @throws IllegalArgumentException if the position is not such a multiple, or above 2^34
@@ -121,7 +121,7 @@ public final class KeyValueView {
     }
 
     /**
-     * Views a static cache: tensors of a fixed number of tokens. Each sequence has used the first tokens. Elements beyond the length of a
+     * Views a static cache: tensors of a fixed number of tokens. Each sequence uses the first tokens. Elements beyond the length of a
      * sequence are never read, and masks are aligned to the lengths. {@link #maxKeys} is {@code maxTokens}, so masks over keys and weights
      * keep their shape from step to step. The caller owns the memory and may write tokens to it between calls of attention; a new length
      * needs a new view, which is cheap to make.
@@ -130,7 +130,8 @@ public final class KeyValueView {
      * @param value {@code [sequences, keyValueHeads, maxTokens, valueDim]}
      * @param lengths the number of tokens of each sequence; copied
      * @return a view of their memory
-     * @throws IllegalArgumentException if the shapes do not fit, or the lengths are not one per sequence from 0 to maxTokens
+     * @throws IllegalArgumentException if the shapes do not fit, there is not one length per sequence, or a length is not from 0 to
+     *     maxTokens
      */
     public static KeyValueView of(Tensor key, Tensor value, long... lengths) {
         AttentionChecks.requireLengths(lengths, key);
@@ -139,7 +140,7 @@ public final class KeyValueView {
     }
 
     /**
-     * Views sequences packed one after another.
+     * Views sequences that are packed along the token axis.
      *
      * @param key {@code [1, keyValueHeads, tokens, headDim]}, any strides and element type
      * @param value {@code [1, keyValueHeads, tokens, valueDim]}

@@ -12,17 +12,17 @@ import java.util.stream.Stream;
  * The keys that each query may attend to (that it "sees"), and biases of its scores. Immutable; tensors given to it are shared, not copied, and must
  * stay unchanged while attention runs.
  *
- * <p>Polarity is in the name: {@link #keep} keeps a key where the tensor is not zero, and {@link #drop} drops it there. Masks combine with
- * {@link #and}: a key must pass all of them, and biases add up. A masked key does not exist: nothing in its key or value, not even NaN,
- * affects the output. A bias of a masked key has no effect. A query that sees no key has output 0, weights 0 and log-sum-exp minus
- * infinity, or the log-sum-exp of its sink.
+ * <p>Polarity is in the name: where the tensor is not zero, {@link #keep} keeps a key and {@link #drop} drops a key. Masks combine with
+ * {@link #and}: a key must pass all of them, and biases add up. A masked key is treated as absent: no element of the key or of its value
+ * affects the output, even if the element is NaN. A bias of a masked key has no effect. A query that sees no key has output 0, weights 0
+ * and log-sum-exp minus infinity, or the log-sum-exp of its sink.
  *
- * <p><b>Positions.</b> {@link #CAUSAL}, {@link #window} and the linear biases of {@link ScoreOptions} compare the position of a key, its index, with
- * the position of the query. Queries are aligned bottom-right: the last query is at the position of the last key
- * that exists, so query {@code i} of {@code Lq} is at position {@code i + L - Lq}, where {@code L} is the number of keys of
- * its sequence: the key length where {@link #keyLengths} are given, else the keys of the tensor, the view or the cache. The
- * order in which masks are combined does not matter. With 2 queries, 6 keys and
- * {@code CAUSAL.and(keyLengths(4))} (x is seen, - is hidden, and keys 4 and 5 do not exist):
+ * <p><b>Positions.</b> {@link #CAUSAL}, {@link #window} and the linear biases of {@link ScoreOptions} compare the position of a key, its
+ * index, with the position of the query. Queries are aligned bottom-right: the last query is at the position of the last key that exists,
+ * so query {@code i} of {@code Lq} is at position {@code i + L - Lq}. Here {@code L} is the number of keys of its sequence: the key length
+ * if {@link #keyLengths} are given, otherwise the number of keys of the tensor, the view or the cache. The order in which masks are
+ * combined does not matter. With 2 queries, 6 keys and {@code CAUSAL.and(keyLengths(4))} (x is seen, - is hidden, and keys 4 and 5 do not
+ * exist):
  *
  * <pre>
  *              key  0 1 2 3 4 5
@@ -47,7 +47,7 @@ public final class Mask {
 
     /**
      * Causal, aligned top-left like {@code is_causal} of PyTorch's {@code scaled_dot_product_attention}: query {@code i} sees the keys
-     * {@code j <= i}, however many keys exist. A window that is combined with it is aligned bottom-right unless {@code queryOffset(0)} is
+     * {@code j <= i}, for any number of keys. A window that is combined with it is aligned bottom-right unless {@code queryOffset(0)} is
      * combined with both.
      */
     public static final Mask CAUSAL_TOP_LEFT = of(new MaskPart.CausalTopLeft());
@@ -95,7 +95,7 @@ public final class Mask {
 
     /**
      * {@return a mask for key padding: batch {@code b} has {@code lengths[b]} keys, and the rest of its keys do not exist}. The sequence
-     * ends there, and the last query has the position of the last of these keys (see above).
+     * ends after the existing keys, and the last query has the position of the last existing key (see above).
      *
      * @param lengths one per batch, or a single one for all
      * @throws IllegalArgumentException if a length is negative
@@ -108,8 +108,8 @@ public final class Mask {
     }
 
     /**
-     * {@return a mask for sequences that are padded at their end, queries and keys alike, as the prompts of a batch are: batch {@code b}
-     * has {@code lengths[b]} tokens from 0 on, and query {@code i} is at position {@code i}}. It is {@code
+     * {@return a mask for sequences whose queries and keys are padded at the end, like the prompts of a batch}. Batch {@code b} has {@code
+     * lengths[b]} tokens from 0 on, and query {@code i} is at position {@code i}. The mask is {@code
      * keyLengths(lengths).and(queryOffset(0))}. {@link #keyLengths} alone treats the last query as the last token, but in a padded sequence
      * that query is padding: with {@link #CAUSAL} the first queries then see no key. Outputs of padded queries are arbitrary, but finite
      * for finite inputs.
@@ -123,8 +123,8 @@ public final class Mask {
 
     /**
      * Returns a mask that hides the keys that are padding, like a boolean {@code key_padding_mask} of PyTorch's {@code
-     * nn.MultiheadAttention}. The keys still exist: unlike {@link #keyLengths}, this mask does not change positions. If a
-     * padding is to be added to the scores, use {@code Mask.bias(padding.reshape(batch, 1, 1, keys))}.
+     * nn.MultiheadAttention}. The keys still exist: unlike {@link #keyLengths}, this mask does not change positions. To add values to the
+     * scores of padded keys, use {@code Mask.bias(padding.reshape(batch, 1, 1, keys))}.
      *
      * @param padding I8, not zero where a key is padding; {@code [batch, keys]}, or {@code [keys]} for the whole batch
      * @return the mask, which shares the memory
@@ -204,7 +204,7 @@ public final class Mask {
 
     /**
      * {@return the combination of both masks: a key must pass both, biases add up}. A mask may have one block-sparse part: attention
-     * refuses two different ones.
+     * refuses two different block-sparse parts.
      *
      * @param other another mask
      */
@@ -216,7 +216,7 @@ public final class Mask {
         if (other.parts.isEmpty()) {
             return this;
         }
-        // a part that is given twice, such as CAUSAL, needs to be applied once; but biases add up
+        // a part that is given twice, such as CAUSAL, is applied once, but biases add up
         return new Mask(Stream.concat(
                         parts.stream(),
                         other.parts.stream().filter(part -> part instanceof MaskPart.Bias || !parts.contains(part)))
@@ -248,7 +248,7 @@ public final class Mask {
     /**
      * Returns this mask for one sequence of a batch: with its slice of tensors, its key length and its query offset.
      *
-     * @param index which sequence
+     * @param index the number of the sequence, from 0
      * @param count the number of sequences of the batch
      * @return the mask, which shares the memory
      * @throws IllegalArgumentException if a part is for another number of sequences, or there is no such sequence
@@ -264,7 +264,7 @@ public final class Mask {
         return new Mask(parts.stream().map(part -> part.ofSequence(index)).toList());
     }
 
-    /** Fails unless every tensor with an axis of heads has these. */
+    /** Fails unless every tensor with an axis of heads has these heads. */
     void requireHeads(int... heads) {
         for (MaskPart part : parts) {
             for (int head : part.hasHeads() ? heads : new int[0]) {
@@ -280,7 +280,7 @@ public final class Mask {
                 .toList());
     }
 
-    /** Returns whether queries have positions that depend on where the sequence ends. */
+    /** Returns whether the positions of queries depend on the end of the sequence. */
     boolean alignsToEnd(boolean hasSlopes) {
         boolean measures = hasSlopes;
         for (int i = 0; i < parts.size(); i++) {

@@ -6,7 +6,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.layout.Scratch;
 import org.jspecify.annotations.Nullable;
 
-/** A call of forward that adapts the caller's modifier to the engine: a new object for each call would be garbage. */
+/** A call of forward that is also the engine's wrapper of the caller's modifier, so that a call allocates no separate wrapper. */
 final class ModifiableForward extends ForwardCall implements ScoreFunction {
     private @Nullable ScoreModifier modifier;
 

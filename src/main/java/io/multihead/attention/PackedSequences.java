@@ -5,9 +5,8 @@ import io.multihead.internal.base.Checks;
 import java.util.Arrays;
 
 /**
- * The boundaries of sequences that are packed one after another along the token axis of a tensor: {@code
- * cu_seqlens} of FlashAttention. Sequences may have any lengths. Sequence {@code s} has the tokens {@code
- * start(s)} to {@code end(s) - 1}.
+ * The boundaries of sequences that are packed along the token axis of a tensor, like {@code cu_seqlens} of FlashAttention. Sequences may
+ * have any lengths. Sequence {@code s} has the tokens {@code start(s)} to {@code end(s) - 1}.
  *
  * <p>Immutable and thread-safe.
  */
@@ -25,10 +24,10 @@ public final class PackedSequences {
     /**
      * Returns sequences with given boundaries.
      *
-     * @param offsets the start of each sequence, and the end of the last one: 0, rising numbers, and the number of tokens. A
-     *     sequence may be empty. Copied
+     * @param offsets the start of each sequence, and the end of the last one. The offsets ascend from 0 to the number of tokens; a sequence
+     *     may be empty. The array is copied
      * @return the sequences, one fewer than there are offsets
-     * @throws IllegalArgumentException if there is no offset, the first is not 0, or one is less than the one before
+     * @throws IllegalArgumentException if there is no offset, the first is not 0, or an offset is less than the previous one
      */
     public static PackedSequences of(long... offsets) {
         long[] copy = Checks.notNull(offsets, "offsets").clone();
@@ -112,7 +111,7 @@ public final class PackedSequences {
         return offsets.clone();
     }
 
-    /** Returns the boundaries themselves, for calls that must not allocate; must not be changed. */
+    /** Returns the array of the boundaries without a copy, for calls that must not allocate. The array must not be changed. */
     long[] sharedOffsets() {
         return offsets;
     }

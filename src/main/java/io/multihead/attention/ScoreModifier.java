@@ -4,7 +4,8 @@ package io.multihead.attention;
  * Changes single scores before the softmax, like the score function of FlexAttention (He et al. 2024). It allows every formula, but it is
  * slow: it is called once per score, while masks and the other options work on whole vectors.
  *
- * <p>Called by several threads at once, in any order, for scores that the mask does not hide; it must depend on nothing but its arguments.
+ * <p>Several threads call a modifier at the same time and in any order, for scores that the mask does not hide. Its result must depend only
+ * on its arguments.
  */
 @FunctionalInterface
 public interface ScoreModifier {

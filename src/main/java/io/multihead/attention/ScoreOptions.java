@@ -5,15 +5,15 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Changes of scores, in addition to masks. They combine in this order: the scaled score is capped, the linear bias is added, then the
- * biases of the mask; the modifier comes last. Sinks enter the denominator only. Backward takes all options except the modifier, whose
- * derivative is unknown.
+ * Changes of scores, in addition to masks. The order is as follows: the scaled score is capped, the linear bias is added, the biases of the
+ * mask are added, and the modifier is applied last. Sinks enter the denominator only. Backward supports all options except the modifier,
+ * whose derivative is unknown.
  *
- * @param softCap {@code cap tanh(score / cap)} (Gemma 2); 0 for none
+ * @param softCap the cap of {@code cap tanh(score / cap)} (Gemma 2); 0 for none
  * @param slopes one per query head: {@code slope (key - position)} is added (ALiBi, Press et al. 2022), where {@link Mask} defines the position of a
  *     query: bottom-right, with key lengths, or from {@link Mask#queryOffset}; null for none
  * @param sinks one per query head: the score of a key without value (GPT-OSS), which counts in log-sum-exp too; null for none
- * @param modifier any formula, at a lower speed; null for none
+ * @param modifier a function of single scores, which is slower than the other options; null for none
  */
 @SuppressWarnings("ArrayRecordComponent") // copied in and out, and never compared by the library
 public record ScoreOptions(
@@ -115,7 +115,7 @@ public record ScoreOptions(
         return sinks;
     }
 
-    /** Returns whether anything but the denominator changes. */
+    /** Returns whether any option changes scores, and not only the denominator. */
     boolean changesScores() {
         return softCap != 0 || slopes != null || modifier != null;
     }

@@ -6,10 +6,10 @@ import io.multihead.internal.attention.Stage;
  * The stage at which {@link AttentionOutputs#withScores} reads scores, in the order of computation: {@link #SCALED}, {@link #CAPPED},
  * {@link #MASKED}, {@link #WEIGHTS}.
  *
- * <p>These are the modes 0 to 3 of {@code qk_matmul_output_mode} of the ONNX operator Attention, numbered and ordered as its specification is
- * since the correction of 2026 (pull requests 7867 and 7913 of onnx): the soft-cap comes before the mask. In their first release, opsets 23
- * and 24 had mode 1 after the mask and mode 2 after a soft-cap that followed the mask, which gives weights to hidden keys. That order is
- * not supported. Without a soft-cap, the first release's modes 1 and 2 are both {@link #MASKED}.
+ * <p>These are the modes 0 to 3 of {@code qk_matmul_output_mode} of the ONNX operator Attention, numbered and ordered as in its
+ * specification since the correction of 2026 (pull requests 7867 and 7913 of onnx): the soft-cap comes before the mask. In their first
+ * release, opsets 23 and 24 had mode 1 after the mask and mode 2 after a soft-cap that followed the mask, which gives weights to hidden
+ * keys. That order is not supported. Without a soft-cap, the first release's modes 1 and 2 are both {@link #MASKED}.
  */
 public enum ScoreStage {
     /**

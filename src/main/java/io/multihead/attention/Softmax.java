@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  * arithmetic is f32. Masked scores are ignored, even if they are NaN. A row without unmasked scores becomes 0, and its
  * logarithm and log-sum-exp become minus infinity. The default scale is 1.
  *
- * <p>Thread-safe; same bits for any number of threads; a warm call allocates nothing.
+ * <p>Thread-safe. Results have the same bits for any number of threads. A warm call allocates nothing.
  */
 public final class Softmax {
     private static final ScratchKey<SoftmaxCall> CALL = ScratchKey.of(SoftmaxCall::new);

@@ -9,7 +9,7 @@ import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.List;
 
-/** Checks of the states of splits that are merged, made before anything is written. */
+/** Checks the states of splits that are merged, before anything is written. */
 final class SplitChecks {
     private SplitChecks() {}
 
@@ -82,7 +82,8 @@ final class SplitChecks {
     }
 
     /**
-     * Fails unless all splits of a head are present, once and in order, come from one call's options, and are complete except for the last.
+     * Fails unless all splits of a head are present once and in order, were computed with the same options, and are complete except for the
+     * last.
      */
     private static void requireOrder(List<Tensor> states, long batch, long head) {
         Tensor first = states.getFirst();

@@ -33,7 +33,7 @@ final class AppendCall extends Operation implements LoopBody {
     /** First token of each packed sequence, and the end of the last one; null if every batch is a sequence. */
     private long @Nullable [] offsets;
 
-    /** Positions to which keys are rotated; without an array, their index in the sequence. */
+    /** The positions to which keys are rotated. Without an array, the position of a key is its index in the sequence. */
     private final TokenPositions positions = new TokenPositions();
 
     private @Nullable Tensor key;
@@ -100,7 +100,7 @@ final class AppendCall extends Operation implements LoopBody {
         return rows;
     }
 
-    /** Rotates keys: to the given positions of the tokens, or from their index in the sequence on. */
+    /** Rotates keys to the given positions of the tokens, or to their indices in the sequence. */
     private void rotate(Workspace scratch, float[] rows, int run, int index, long token, long firstIndex) {
         Rope rotation = rope;
         long[] given = positions.array();
@@ -149,7 +149,7 @@ final class AppendCall extends Operation implements LoopBody {
         PageRows.storeValues(pool, part, in, run, rows);
     }
 
-    /** Marks pages with non-finite elements: such values must not be multiplied, and in some formats neither must such keys. */
+    /** Marks pages with non-finite elements. Attention must not multiply non-finite values and, in some formats, non-finite keys. */
     private static void noteFinite(PagePool pool, float[] rows, int ld, int run, int dim, int part) {
         for (int r = 0; r < run; r++) {
             if (!pool.format.isFinite(rows, r * ld, dim)) {

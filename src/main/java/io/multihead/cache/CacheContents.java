@@ -103,7 +103,7 @@ public final class CacheContents {
         Sequence to = sequences.get(sequence);
         int[] one = {sequence};
         long count = tokens.key().dim(1);
-        try (PageCopy call = Operation.open(cpu, PageCopy.CALL)) { // first, so that a closed Compute takes no pages
+        try (PageCopy call = Operation.open(cpu, PageCopy.CALL)) { // first: a closed Compute must take no pages
             sequences.makeRoom(layer, one, null, count);
             call.bind(cache.pool(), layer, PageCopy.Way.RESTORE);
             call.bindElements(tokens.key(), tokens.value());

@@ -5,7 +5,7 @@ import io.multihead.internal.kernel.Int8Panels;
 import io.multihead.internal.layout.PanelFormat;
 import io.multihead.tensor.DType;
 
-/** How a cache stores the elements of keys and values. */
+/** The formats in which a cache stores the elements of keys and values. */
 public enum CacheFormat {
     /** f32, unchanged. */
     F32(DType.F32),
@@ -17,7 +17,7 @@ public enum CacheFormat {
     I8(DType.I8),
     /**
      * int8 with an f32 scale for each 32 elements of a key (the last block may be shorter) and for each value. A channel that is far larger
-     * than the others reduces the precision of its own block only. The same as {@link #I8} for keys of at most 32 elements.
+     * than the others reduces the precision of its own block only. For keys of at most 32 elements, this format is the same as {@link #I8}.
      */
     I8_BLOCKS(DType.I8);
 

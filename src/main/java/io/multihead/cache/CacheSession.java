@@ -13,7 +13,7 @@ import java.util.Map;
 import java.util.function.Consumer;
 
 /**
- * Sequences of a cache in a safetensors file, from which the same or another process continues with the same bits.
+ * Saves sequences of a cache to a safetensors file, and loads them. The same or another process continues from the file with the same bits.
  *
  * <p>The file has the tokens of all layers as they are stored: tensors {@code layer.L.key} {@code [heads, tokens, headDim]} and {@code
  * layer.L.value} {@code [heads, tokens, valueDim]} of the cache's element type and, in i8, {@code layer.L.key_scale} and {@code
@@ -40,7 +40,7 @@ public final class CacheSession {
      * @param cpu threads and scratch
      * @param cache the cache, which is not changed
      * @param file the file to write or to replace
-     * @param sequences open sequences, no two the same; none for a file without sequences
+     * @param sequences open sequences, all different; none for a file without sequences
      * @throws IOException if writing fails; an existing file is then unchanged
      * @throws IllegalArgumentException if a sequence is not open or is given twice, the path has no file name, keys are rotated by tables
      *     ({@link io.multihead.position.Rope#ofTables}), which a file cannot name, or threads of {@code cpu} may not use the cache's arena
@@ -50,16 +50,16 @@ public final class CacheSession {
     }
 
     /**
-     * Saves sequences with notes, for example the name of their model. Otherwise as {@link #save(Compute, SequenceCache, Path,
-     * int...)}.
+     * Saves sequences with notes, for example the name of their model. In all other respects, the method is the same as {@link
+     * #save(Compute, SequenceCache, Path, int...)}.
      *
      * @param cpu threads and scratch
      * @param cache the cache, which is not changed
      * @param file the file to write or to replace
      * @param notes texts by name, stored as metadata {@code note NAME} of the file
-     * @param sequences open sequences, no two the same; none for a file without sequences
+     * @param sequences open sequences, all different; none for a file without sequences
      * @throws IOException if writing fails; an existing file is then unchanged
-     * @throws IllegalArgumentException as without notes
+     * @throws IllegalArgumentException as {@link #save(Compute, SequenceCache, Path, int...)} does
      */
     public static void save(Compute cpu, SequenceCache cache, Path file, Map<String, String> notes, int... sequences)
             throws IOException {
@@ -93,7 +93,8 @@ public final class CacheSession {
     }
 
     /**
-     * Opens the sequences of a file whose notes are accepted. Otherwise as {@link #load(Compute, SequenceCache, Path)}.
+     * Opens the sequences of a file whose notes are accepted. In all other respects, the method is the same as {@link #load(Compute,
+     * SequenceCache, Path)}.
      *
      * @param cpu threads and scratch
      * @param cache a cache of the file's sizes, element type and rotary embeddings

@@ -5,18 +5,21 @@ import java.util.BitSet;
 /**
  * The free pages of a pool, and the choice of the page that a sequence gets.
  *
- * <p>Attention reads pages that follow each other as one stream, so a sequence gets the page after its last one. If that page is taken, it
- * begins a run of free pages, so that the next sequence that grows does not get the page after it. Pages whose memory exists come first.
- * If no run of them is free, and at least half of them are taken, memory for another run is allocated. If fewer are taken, the sequence
- * gets half a run, a quarter, or any page. Therefore a sequence that slides stays within the memory that it has, and a pool has at most
- * twice the memory of its pages and a slab.
+ * <p>Attention reads consecutive pages as one stream, so a sequence gets the page after its last page. If that page is taken, the sequence
+ * begins a run of free pages, so that the next sequence that grows does not get the page after it. Pages whose memory exists are used
+ * first. If they have no free run, and at least half of them are taken, memory for another run is allocated. If fewer are taken, the
+ * sequence gets half a run, a quarter of a run, or any page. Therefore a sequence that slides stays within the memory that it has, and a
+ * pool has at most twice the memory of its pages and a slab.
  */
 final class FreePages {
     private final int pages;
     private final int run;
     private final BitSet taken;
     private int free;
-    /** For each size of runs (the largest size halved a number of times), a page before which no such run is free. */
+    /**
+     * For each size of runs, a page before which no run of this size is free; the index is the number of times that the largest size is
+     * halved.
+     */
     private final int[] noRunBefore = new int[Integer.SIZE];
 
     /**
@@ -66,8 +69,8 @@ final class FreePages {
 
     /**
      * Returns the first page of the first free run of this size, or of a shorter run at the end; {@code ready} if there is none before it.
-     * The search begins where the previous one ended, or at a page released since then: when it began at page 0, the first pages of 40,000
-     * sequences took 10 s.
+     * The search begins where the previous search ended, or at a page that was released since then. When it began at page 0, the first
+     * pages of 40,000 sequences took 10 s.
      */
     private int firstRun(int halvings, int ready) {
         int size = run >> halvings;

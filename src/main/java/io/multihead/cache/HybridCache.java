@@ -146,7 +146,7 @@ public final class HybridCache implements SequenceCache {
     @Override
     public long restorable(int sequence, long length) {
         long common = Checks.atLeast(length, 0, "length");
-        for (int i = 0; i < parts.size() && common >= 0; i++) { // until none asks for less
+        for (int i = 0; i < parts.size() && common >= 0; i++) { // until all parts can keep the same length
             long least = parts.get(i).restorable(sequence, common);
             i = least < common ? -1 : i;
             common = least;
@@ -189,7 +189,7 @@ public final class HybridCache implements SequenceCache {
     public void slide(int sequence, long firstKey) {
         for (SequenceCache part : parts) {
             if (!part.slides()) {
-                part.slide(sequence, firstKey); // fails with the sequence's number, before keys are dropped
+                part.slide(sequence, firstKey); // always fails, with the sequence's number, before keys are dropped
             }
         }
         for (int i = 0; i < parts.size(); i++) {
@@ -250,7 +250,7 @@ public final class HybridCache implements SequenceCache {
         return parts.stream().mapToLong(number).max().orElse(0);
     }
 
-    /** Returns the layers of parts, for messages. */
+    /** Returns the number of parts and the part of each layer, for messages. */
     @Override
     public String toString() {
         return "HybridCache[" + parts.size() + " caches, layers in " + Arrays.toString(partOf) + "]";

@@ -16,23 +16,22 @@ import org.jspecify.annotations.Nullable;
 /**
  * Keys and values of many sequences and all layers, kept between steps in the layout that attention reads in place.
  *
- * <p>Memory is divided into pages, each with some tokens of all layers and heads (Kwon et al. 2023, section 4). Sequences that were
- * forked share pages until one of them writes. {@link #contiguous} allocates all its memory immediately. Appends up to the length that it
- * was created for never fail, unless other sequences take its pages. These other sequences are forks, whose shared pages are copied when
- * they are written, and sequences beyond the number that the cache was created for. {@link #paged} takes pages as they are needed, within a
- * hard budget. Both kinds use native memory, {@link #bytesPerToken} for each token. An arena of the caller may own this memory, without a
- * size limit. Otherwise the garbage collector frees it after the cache, and the JVM's limit of direct memory applies ({@code
- * -XX:MaxDirectMemorySize}, else {@code -Xmx}). Lengths are rounded up to whole pages, 64 tokens in a paged cache and 256 in a
- * contiguous one. Allocated memory is kept for later sequences.
+ * <p>Memory is divided into pages, each with some tokens of all layers and heads (Kwon et al. 2023, section 4). Sequences that were forked
+ * share pages until one of them writes. {@link #contiguous} allocates all memory immediately. Appends up to the length for which the cache
+ * was created never fail, unless other sequences take the pages. Such sequences are forks, whose shared pages are copied when they are
+ * written, and sequences beyond the number for which the cache was created. {@link #paged} takes pages as they are needed, within a hard
+ * budget. Both kinds use native memory, {@link #bytesPerToken} for each token. An arena of the caller may own this memory, without a size
+ * limit. Otherwise the garbage collector frees the memory after the cache, and the JVM's limit of direct memory applies ({@code
+ * -XX:MaxDirectMemorySize}, else {@code -Xmx}). Lengths are rounded up to whole pages, 64 tokens in a paged cache and 256 in a contiguous
+ * one. Allocated memory is kept for later sequences.
  *
  * <p>A token is rounded once, when it is appended: f32 is unchanged, bf16 and f16 round to nearest even, and i8 has one f32 scale per
  * token, head and side (the largest absolute element divided by 127), or one scale per 32 elements of a key ({@link
  * CacheFormat#I8_BLOCKS}). Attention over a narrow cache equals attention over its widened content. In i8, the scale of a key
  * multiplies its score after the sum, so sums with queries beyond 10^36 may overflow.
  *
- * <p>Views may be read by any number of threads while no thread appends, truncates, slides, forks or closes. These changes are
- * for one thread at a time. A warm append into memory that the cache already has allocates nothing, except a rope's angles at
- * new positions.
+ * <p>Views may be read by any number of threads while no thread appends, truncates, slides, forks or closes. Only one thread at a time may
+ * make these changes. A warm append into memory that the cache already has allocates nothing, except a rope's angles at new positions.
  */
 public final class KeyValueCache implements SequenceCache {
     private static final long MOST_TOKENS = 1L << 62;
@@ -50,15 +49,15 @@ public final class KeyValueCache implements SequenceCache {
      * @param headDim elements of a key, at least 1
      * @param valueDim elements of a value, at least 1
      * @param format the format of the elements
-     * @param ropes rotary embeddings that are applied to keys as they are appended, by their position in the sequence: none, one for all
-     *     layers, or one per layer. The caller rotates queries
+     * @param ropes rotary embeddings that rotate each appended key to its position in the sequence: none, one for all layers, or one per
+     *     layer. The caller rotates queries
      */
     public record Config(int layers, int heads, int headDim, int valueDim, CacheFormat format, List<Rope> ropes) {
         /**
          * Checks the sizes.
          *
          * @throws IllegalArgumentException if a size is less than 1, 64 tokens have 2^31 elements or more, there are several ropes but not
-         *     one per layer, or a rope rotates more than {@code headDim}
+         *     one per layer, or a rope rotates more than {@code headDim} elements
          */
         public Config {
             Checks.atLeast(layers, 1, "layers");
@@ -119,7 +118,7 @@ public final class KeyValueCache implements SequenceCache {
             return new PageLayout(layers, heads, headDim, valueDim, format);
         }
 
-        /** Returns the scales of a key: 0 but in i8. */
+        /** Returns the number of scales of a key, which is 0 except in i8. */
         int keyScales() {
             return format.scalesOfKey(headDim);
         }
@@ -140,16 +139,16 @@ public final class KeyValueCache implements SequenceCache {
     }
 
     /**
-     * Creates a contiguous cache, allocated now, for {@code sequences} sequences of up to {@code tokens} tokens each. Sequences 0 to
-     * {@code sequences - 1} are open.
+     * Creates a contiguous cache for {@code sequences} sequences of up to {@code tokens} tokens each, and allocates its memory. Sequences 0
+     * to {@code sequences - 1} are open.
      *
      * @param config sizes and element type
      * @param sequences number of sequences
      * @param tokens the largest number of tokens of a sequence, rounded up to 256. With {@link #slide}, a sequence keeps up to 255 dropped
      *     tokens until it can free a block of 256, so reserve 256 tokens more than the window
      * @return the cache
-     * @throws IllegalArgumentException if a number is less than 1, 256 tokens have 2^31 elements or more in all layers and heads, or the
-     *     heads of all pages of 256 tokens are 2^31 or more, or need more than half of the Java heap for their flags
+     * @throws IllegalArgumentException if a number is less than 1, 256 tokens have 2^31 elements or more in all layers and heads, or all
+     *     pages of 256 tokens together have 2^31 heads or more, or the flags of these heads need more than half of the Java heap
      * @throws OutOfMemoryError if all tokens need more than the JVM's direct memory
      */
     public static KeyValueCache contiguous(Config config, int sequences, long tokens) {
@@ -166,8 +165,8 @@ public final class KeyValueCache implements SequenceCache {
      * @param tokens the largest number of tokens of a sequence, rounded up to 256. With {@link #slide}, a sequence keeps up to 255 dropped
      *     tokens until it can free a block of 256, so reserve 256 tokens more than the window
      * @return the cache
-     * @throws IllegalArgumentException if a number is less than 1, 256 tokens have 2^31 elements or more in all layers and heads, or the
-     *     heads of all pages of 256 tokens are 2^31 or more, or need more than half of the Java heap for their flags
+     * @throws IllegalArgumentException if a number is less than 1, 256 tokens have 2^31 elements or more in all layers and heads, or all
+     *     pages of 256 tokens together have 2^31 heads or more, or the flags of these heads need more than half of the Java heap
      * @throws OutOfMemoryError if the system has too little memory
      */
     public static KeyValueCache contiguous(Arena arena, Config config, int sequences, long tokens) {
@@ -188,14 +187,14 @@ public final class KeyValueCache implements SequenceCache {
      * Creates a cache of pages of 64 tokens, which are taken as sequences grow. No sequence is open. Memory is allocated in slabs and kept.
      * The first slab has 4 MiB or eight pages. Each of the next slabs has three times the memory of all slabs before it, until together
      * they have 64 MiB or a sixteenth of the budget, whichever is more; later slabs have that size. Sequences that grow alternately take
-     * pages in runs of eight, so that attention reads long streams; more memory is allocated when at least half of it is in use and no such
-     * run is free.
+     * pages in runs of eight, so that attention reads long streams; more memory is allocated when at least half of the memory is in use and
+     * no run of eight pages is free.
      *
      * @param config sizes and element type
      * @param budgetBytes the largest number of bytes of all pages together
      * @return the cache
-     * @throws IllegalArgumentException if the budget does not hold one page, or the heads of all its pages are 2^31 or more, or need more
-     *     than half of the Java heap for their flags
+     * @throws IllegalArgumentException if the budget does not hold one page, or all its pages together have 2^31 heads or more, or the
+     *     flags of these heads need more than half of the Java heap
      */
     public static KeyValueCache paged(Config config, long budgetBytes) {
         return paged(Arena.ofAuto(), config, budgetBytes);
@@ -205,12 +204,12 @@ public final class KeyValueCache implements SequenceCache {
      * Creates a cache of pages, as {@link #paged(Config, long)} does, in memory of an arena. The JVM's flags do not limit its
      * size. The cache must not be used after the arena is closed.
      *
-     * @param arena allocates native memory, as sequences grow; a shared one if several threads are to use the cache
+     * @param arena allocates native memory, as sequences grow; a shared arena if several threads use the cache
      * @param config sizes and element type
      * @param budgetBytes the largest number of bytes of all pages together
      * @return the cache
-     * @throws IllegalArgumentException if the budget does not hold one page, or the heads of all its pages are 2^31 or more, or need more
-     *     than half of the Java heap for their flags
+     * @throws IllegalArgumentException if the budget does not hold one page, or all its pages together have 2^31 heads or more, or the
+     *     flags of these heads need more than half of the Java heap
      */
     public static KeyValueCache paged(Arena arena, Config config, long budgetBytes) {
         Checks.notNull(arena, "arena");
@@ -225,17 +224,17 @@ public final class KeyValueCache implements SequenceCache {
 
     /**
      * Creates a cache of pages, as {@link #paged(Arena, Config, long)} does, for layers whose queries see only the last tokens ({@link
-     * io.multihead.attention.Mask#window}). Before an append to all layers it drops whole blocks of 256 tokens that no query sees, except 256 tokens.
-     * Therefore a sequence holds at most the window, 511 tokens before it, and the tokens of the last append. It can be truncated by up to
-     * 256 tokens, to a snapshot, which keeps its own window, and to 0. Views of a sequence begin with the first kept token, which attention
-     * with a longer window would take for the first token of the sequence.
+     * io.multihead.attention.Mask#window}). Before an append to all layers, the cache drops whole blocks of 256 tokens that no query sees,
+     * except the last 256 of these tokens. Therefore a sequence holds at most the window, 511 tokens before it, and the tokens of the last
+     * append. A sequence can be truncated by up to 256 tokens, to a snapshot, which keeps its own window, and to 0. Views of a sequence
+     * begin with the first kept token, which attention with a longer window would take for the first token of the sequence.
      *
-     * @param arena allocates native memory, as sequences grow; a shared one if several threads are to use the cache
+     * @param arena allocates native memory, as sequences grow; a shared arena if several threads use the cache
      * @param config sizes and element type
      * @param budgetBytes the largest number of bytes of all pages together
      * @param window tokens that a query sees, its own included, at least 1; for {@code Mask.window(left, 0)}, {@code left + 1}
      * @return the cache
-     * @throws IllegalArgumentException as for a cache without a window, or if the window is less than 1
+     * @throws IllegalArgumentException as {@link #paged(Arena, Config, long)} does, or if the window is less than 1
      */
     public static KeyValueCache windowed(Arena arena, Config config, long budgetBytes, int window) {
         KeyValueCache whole = paged(arena, config, budgetBytes);
@@ -259,7 +258,7 @@ public final class KeyValueCache implements SequenceCache {
     /**
      * Returns the bytes of one token in all layers.
      *
-     * @return keys, values and, for i8, their scales; values padded to a multiple of 32 elements
+     * @return the bytes of keys, values and, for i8, their scales; values are padded to a multiple of 32 elements
      */
     @Override
     public long bytesPerToken() {
@@ -278,7 +277,7 @@ public final class KeyValueCache implements SequenceCache {
     }
 
     /**
-     * Returns the bytes of the pages that some sequences hold; a shared page counts once.
+     * Returns the bytes of the pages that some sequences hold; each shared page counts once.
      *
      * @param of open sequences
      * @return at most {@link #usedBytes()}
@@ -402,7 +401,7 @@ public final class KeyValueCache implements SequenceCache {
     }
 
     /**
-     * Appends tokens of several sequences, packed one after another.
+     * Appends packed tokens of several sequences.
      *
      * @param cpu threads and scratch
      * @param layer from 0
@@ -457,7 +456,8 @@ public final class KeyValueCache implements SequenceCache {
     }
 
     /**
-     * {@return a view of some sequences of one layer, for attention}. It is valid while they are open and shows their current tokens.
+     * {@return a view of some sequences of one layer, for attention}. The view is valid while the sequences are open, and shows their
+     * current tokens.
      *
      * @param layer from 0
      * @param of open sequences

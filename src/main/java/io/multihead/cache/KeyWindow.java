@@ -10,9 +10,9 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The pages that a cache with a window keeps: the pages of the tokens that the next queries see, of {@link #MARGIN} tokens before them, so
- * that a sequence can lose its last tokens, and of the tokens that were visible at a snapshot. Pages are released before an append, when
- * all queries of the previous append have been computed.
+ * Determines the pages that a cache with a window keeps. These are the pages of the tokens that the next queries see, of {@link #MARGIN}
+ * tokens before them, and of the tokens that were visible at a snapshot. The margin allows a sequence to drop its last tokens. Pages are
+ * released before an append, when all queries of the previous append have been computed.
  */
 final class KeyWindow {
     /** The number of last tokens that a sequence can always drop, for example rejected draft tokens. */
@@ -27,7 +27,7 @@ final class KeyWindow {
         this.tokens = tokens;
     }
 
-    /** Returns the largest number of tokens of a sequence that stay between appends. */
+    /** Returns the largest number of tokens that a sequence keeps between appends. */
     long most() {
         return tokens == 0 ? Long.MAX_VALUE : tokens + MARGIN + AttentionBlocking.KEY_BLOCK - 1;
     }
@@ -42,12 +42,12 @@ final class KeyWindow {
         return token / AttentionBlocking.KEY_BLOCK * (AttentionBlocking.KEY_BLOCK / pool.pageTokens);
     }
 
-    /** Returns the first token of which a sequence has the page. */
+    /** Returns the first token of a page of a sequence. */
     private long kept(long page) {
         return page * pool.pageTokens;
     }
 
-    /** Returns the number of first pages of a sequence that no query of an append sees. */
+    /** Returns the number of pages at the start of a sequence that can be released before an append. */
     int stale(Sequence sequence) {
         if (tokens == 0) {
             return 0;
@@ -76,7 +76,7 @@ final class KeyWindow {
         return false;
     }
 
-    /** Releases the pages that no query sees; pages of snapshots now belong to the snapshots. */
+    /** Releases the stale pages. Stale pages of a snapshot now belong to the snapshot. */
     void dropStale(Sequence sequence) {
         int stale = stale(sequence);
         if (stale == 0) {
@@ -99,7 +99,7 @@ final class KeyWindow {
         }
     }
 
-    /** Returns the first page of a snapshot, with which the last token can be computed again, for its logits. */
+    /** Returns the first page of a snapshot. With this page, the last token of the snapshot can be computed again, for its logits. */
     private long firstOf(Mark mark) {
         return pageOf(firstSeen(mark.length - 1));
     }
@@ -143,7 +143,7 @@ final class KeyWindow {
         return best;
     }
 
-    /** Returns whether the tokens before a length that the next query sees are in the pages from a given page on. */
+    /** Returns whether the pages from a given page on hold all tokens that the next query sees at a length. */
     private boolean canCut(Sequence sequence, long length, long first) {
         return kept(first) <= Math.max(sequence.firstKey, firstSeen(length));
     }

@@ -11,10 +11,11 @@ import org.jspecify.annotations.Nullable;
  *
  * @param key {@code [sequences, heads, tokens, headDim]}, any strides and element type; {@code [1, heads, tokens, headDim]} if
  *     sequences are packed
- * @param value the same batches, heads and tokens, {@code valueDim} elements each
+ * @param value values with the same batches, heads and tokens as the keys, {@code valueDim} elements each
  * @param sequences the boundaries of the sequences among the tokens; null for the same number of tokens of each sequence
- * @param positions the position that the rope of the cache rotates each key to, row-major: {@code [tokens]},
- *     {@code [sequences, tokens]} or, for a rope with sections, {@code [streams, sequences, tokens]}, with 1 instead of {@code sequences} if they are packed; null for a token's index in its sequence
+ * @param positions the position to which the rope of the cache rotates each key, row-major: {@code [tokens]}, {@code [sequences, tokens]}
+ *     or, for a rope with sections, {@code [streams, sequences, tokens]}. If sequences are packed, the size of the axis of sequences is 1.
+ *     Null for the index of each token in its sequence
  */
 @SuppressWarnings("ArrayRecordComponent") // positions change at every step and are only passed on
 public record NewTokens(Tensor key, Tensor value, @Nullable PackedSequences sequences, long @Nullable [] positions) {
@@ -25,7 +26,7 @@ public record NewTokens(Tensor key, Tensor value, @Nullable PackedSequences sequ
     }
 
     /**
-     * {@return the same number of tokens of each sequence, at their indices}
+     * {@return tokens that are not packed, the same number for each sequence, with keys that are rotated to their index in the sequence}
      *
      * @param key {@code [sequences, heads, tokens, headDim]}
      * @param value {@code [sequences, heads, tokens, valueDim]}
@@ -35,7 +36,7 @@ public record NewTokens(Tensor key, Tensor value, @Nullable PackedSequences sequ
     }
 
     /**
-     * {@return these tokens, packed one sequence after another}
+     * {@return these tokens as packed sequences}
      *
      * @param newSequences the boundaries of the sequences among the tokens
      */

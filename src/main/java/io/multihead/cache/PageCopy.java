@@ -29,11 +29,11 @@ final class PageCopy extends Operation implements LoopBody {
 
     /** The direction of a copy and the representation of the copied elements. */
     enum Way {
-        /** From pages, stored elements and their scales. */
+        /** Copies stored elements and their scales from pages. */
         READ,
-        /** From pages, stored elements times their scales. */
+        /** Copies stored elements times their scales from pages. */
         WIDEN,
-        /** To pages, stored elements and their scales. */
+        /** Copies stored elements and their scales to pages. */
         RESTORE
     }
 
@@ -80,10 +80,10 @@ final class PageCopy extends Operation implements LoopBody {
     /**
      * Adds a run.
      *
-     * @param of its page
-     * @param first index of its first token in the page
-     * @param tokens number of tokens
-     * @param at index of the first token in the tensors
+     * @param of the page of the run
+     * @param first the index of the first token in the page
+     * @param tokens the number of tokens
+     * @param at the index of the first token in the tensors
      */
     void add(int of, int first, int tokens, long at) {
         if (runs == page.length) {

@@ -21,23 +21,26 @@ import org.jspecify.annotations.Nullable;
  * panels of {@code KeyValueSpan}. Only i8 has scales: the scales of a page's keys, block after block, and then the scales of its values.
  * Therefore a head's keys are one stream over consecutive pages, which a sequence takes in runs ({@link FreePages}), and so are its values
  * and its scales. The first slabs of a pool that grows are smaller: its memory grows fourfold until it has the size of a slab. Attention
- * reads 256 keys, then 256 values, and so on. If each of these 64 KiB begins a new stream for the hardware prefetcher, as with adjacent
- * heads in a page, memory is read at 15 instead of 21 GB/s. Slabs are native memory of one arena.
+ * reads 256 keys, then 256 values, and so on. If each of these reads of 64 KiB begins a new stream for the hardware prefetcher, as with
+ * adjacent heads in a page, memory is read at 15 instead of 21 GB/s. Slabs are native memory of one arena.
  */
 final class PagePool {
     private static final long SLAB_BYTES = 64L << 20;
-    /** The first slab of a pool that grows: memory is zeroed when it is allocated, and a short text needs little of it. */
+    /**
+     * The bytes of the first slab of a pool that grows. The slab is small, since memory is zeroed when it is allocated, and a short text
+     * needs little of it.
+     */
     private static final long FIRST_BYTES = 4L << 20;
-    /** The number of full-size slabs in the budget: each holds a sixteenth of it, because streams are as long as slabs. */
+    /** The number of full-size slabs in the budget. Each holds a sixteenth of the budget, because streams are as long as slabs. */
     private static final int STEPS = 16;
 
-    /** Tokens of a page if all memory is taken at once: one page is a block of the keys that attention reads together. */
+    /** Tokens of a page if all memory is allocated at once: the block of keys that attention reads together. */
     static final int CONTIGUOUS_PAGE = AttentionBlocking.KEY_BLOCK;
 
     /**
-     * Pages of a run of a pool that grows. One step of eight sequences that grew alternately, 4096 tokens of 8 heads of 128, four queries
-     * per head: 17.7 ms without runs, 12.4 to 13.9 with 4 pages, 12.4 with 8, 11.1 to 12.4 with 16, and 11.8 to 13.3 if they grew
-     * sequentially (Zen 4, two JVMs each).
+     * Pages of a run of a pool that grows. One step of eight sequences that grew alternately (4096 tokens, 8 heads of 128, four queries per
+     * head) took 17.7 ms without runs, 12.4 to 13.9 ms with runs of 4 pages, 12.4 ms with 8, and 11.1 to 12.4 ms with 16. It took 11.8 to
+     * 13.3 ms if the sequences grew sequentially (Zen 4, two JVMs each).
      */
     private static final int RUN = 8;
 
@@ -74,12 +77,15 @@ final class PagePool {
     private final FreePages free;
     /** The number of pages whose memory is allocated, which are the first pages: slabs are allocated in order. */
     private int ready;
-    /** Whether the allocation of another slab failed: then it is tried once more when no page is free in the existing memory. */
+    /**
+     * Whether the allocation of another slab failed. After a failure, allocation is tried again only when no page is free in the existing
+     * memory.
+     */
     private boolean refused;
 
     /**
-     * Divides the pages into at most {@code mostSlabs} slabs, unless such a slab has more elements than a position counts, and divides the
-     * first slab into smaller ones if the pool grows.
+     * Divides the pages into at most {@code mostSlabs} slabs, or more if a slab would have more elements than an {@code int} position can
+     * index, and divides the first slab into smaller ones if the pool grows.
      */
     private PagePool(
             Arena arena, PageLayout layout, int pageTokens, long pages, int mostSlabs, long run, boolean grows) {
@@ -147,19 +153,19 @@ final class PagePool {
     /** Takes a free page, which must exist, for a sequence whose last page is {@code last}, or -1 if the sequence has no page. */
     int take(int last) {
         int page = allocateFor(free.after(last, ready, !refused));
-        free.take(page); // only now, because there may have been no memory before
+        free.take(page); // taken only now, because the allocation may have failed
         owners[page] = 1;
         Arrays.fill(notFinite, part(page, 0, 0), part(page + 1, 0, 0), false);
         for (int part = part(page, 0, 0); format.isScaled() && part < part(page + 1, 0, 0); part++) {
             for (int i = 0; i <= layout.keyScales(); i++) {
-                // elements that were not finite left NaN in the scales
+                // earlier elements that were not finite left NaN in the scales
                 slab(page).storeScales(scaleIndex(part) + i * pageTokens, NO_SCALES, pageTokens);
             }
         }
         return page;
     }
 
-    /** Allocates all slabs at once, so that a system with too little memory refuses before any of it is touched. */
+    /** Allocates all slabs at once, so that the call fails before any memory is used if the system has too little. */
     private void reserveAll() {
         // pages are whole cache lines, so each slab begins on one
         MemorySegment all = PanelMemory.segment(arena, (long) pages * pageElements * format.bytes());
@@ -232,7 +238,7 @@ final class PagePool {
         }
     }
 
-    /** Takes a page with the same contents as a shared one, which is released. */
+    /** Takes a page, copies the contents of a shared page to it, and releases the shared page. */
     int copy(int page) {
         int own = take(-1);
         int from = part(page, 0, 0);

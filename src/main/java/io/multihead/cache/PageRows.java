@@ -20,7 +20,7 @@ final class PageRows {
         return Lanes.roundUp(Math.max(1, dim), PANEL);
     }
 
-    /** Returns the floats that {@link #loadKeys} and {@link #loadValues} need as a buffer. */
+    /** Returns the number of floats of the buffer that {@link #loadKeys} and {@link #loadValues} need. */
     static int bufferSize() {
         return DIM_CHUNK * PANEL;
     }
@@ -77,13 +77,16 @@ final class PageRows {
         }
     }
 
-    /** Returns the element at which the panel with a token begins, from dim {@code d} on. */
+    /** Returns the index of the first element of the panel of a token, in the chunk that begins at dim {@code d}. */
     private static int keyAt(PagePool pool, int part, int in, int d) {
         int depth = Math.min(DIM_CHUNK, pool.layout.headDim() - d);
         return pool.keyAt(part) + d * pool.pageTokens + in / PANEL * pool.format.panelSize(depth);
     }
 
-    /** Returns the element of a token's value in a part whose values begin at {@code first}, from dim {@code d} on, a multiple of 32. */
+    /**
+     * Returns the index of element {@code d} of a token's value, in a part whose values begin at {@code first}; {@code d} is a multiple of
+     * 32.
+     */
     private static int valueAt(PagePool pool, int first, int in, int d) {
         int row = in % VALUE_CHAIN;
         int chain = first + (in - row) * ld(pool.layout.valueDim());

@@ -24,11 +24,11 @@ import org.jspecify.annotations.Nullable;
  */
 public final class RecurrentCache implements SequenceCache {
     private static final long MOST_TOKENS = 1L << 62;
-    /** The start of drafts, the end of a prompt, and the end of the previous prompt. */
+    /** The largest number of snapshots of a sequence: the start of drafts, the end of a prompt, and the end of the previous prompt. */
     static final int MOST_SNAPSHOTS = 3;
 
     /**
-     * The number of tokens that one state of {@link #bytesPerSequence} counts as after {@link #limitStates}, since a state holds any number of
+     * The number of tokens for which one state of {@link #bytesPerSequence} counts after {@link #limitStates}. A state holds any number of
      * tokens.
      */
     public static final long TOKENS_OF_STATE = 1L << 32;
@@ -38,9 +38,9 @@ public final class RecurrentCache implements SequenceCache {
     private final int[] floats;
     private final List<@Nullable States> sequences = new ArrayList<>();
     private final ArrayDeque<float[][]> free = new ArrayDeque<>();
-    /** Sets of states that sequences and snapshots have. */
+    /** The number of sets of states that sequences and snapshots hold. */
     private long used;
-    /** Most of them. */
+    /** The largest number of sets of states. */
     private long mostSets = Long.MAX_VALUE;
 
     /** The states of all layers, which sequences and snapshots may share. */
@@ -56,10 +56,10 @@ public final class RecurrentCache implements SequenceCache {
     /** An earlier state of a sequence; without rows, all states are zero. */
     private record Snapshot(long length, @Nullable Rows rows) {}
 
-    /** A sequence. */
+    /** The state of a sequence. */
     private static final class States {
         final long[] lengths;
-        /** Shorter ones first. */
+        /** Snapshots in ascending order of length. */
         final List<Snapshot> snapshots = new ArrayList<>();
 
         @Nullable
@@ -86,7 +86,7 @@ public final class RecurrentCache implements SequenceCache {
     /**
      * Creates a cache without sequences.
      *
-     * @param floats of one sequence, for each layer
+     * @param floats the number of floats of one sequence, for each layer
      * @return the cache
      * @throws IllegalArgumentException if there is no layer, or a layer has less than one float
      */
@@ -321,13 +321,13 @@ public final class RecurrentCache implements SequenceCache {
         }
     }
 
-    /** Returns the exception of a snapshot while a step runs, or after one that failed. */
+    /** Returns the exception for a snapshot during a step or after a failed step. */
     static IllegalStateException uneven(int sequence, long[] lengths) {
         return new IllegalStateException(
                 "sequence " + sequence + ": layers of lengths " + Arrays.toString(lengths) + "; " + EVEN);
     }
 
-    /** Returns the cheapest snapshot to compute again from the one before it; not the newest. */
+    /** Returns the index of the snapshot that is cheapest to compute again from its predecessor, except the newest. */
     static int nearest(int count, IntToLongFunction length) {
         int nearest = 0;
         long least = Long.MAX_VALUE;
@@ -431,7 +431,7 @@ public final class RecurrentCache implements SequenceCache {
         return freed * TOKENS_OF_STATE;
     }
 
-    /** Sets the state of a sequence to a saved one. */
+    /** Sets the state of a sequence to a saved state. */
     void restore(int sequence, long length, float[][] layers) {
         States of = get(sequence);
         Rows rows = take();
@@ -444,7 +444,7 @@ public final class RecurrentCache implements SequenceCache {
     }
 
     /**
-     * Returns the lengths at which the states of a sequence are known, shorter ones first, the present one last.
+     * Returns the lengths at which the states of a sequence are known, in ascending order; the last one is the present length.
      *
      * @throws IllegalArgumentException if layers have different lengths, after a step that failed
      */

@@ -8,18 +8,21 @@ import java.util.List;
 final class Sequence {
     final long[] lengths;
     long firstKey;
-    /** Number of pages that were dropped before the first in {@link #pages}. */
+    /** The number of pages that were dropped before the first page in {@link #pages}. */
     long dropped;
 
     int pageCount;
     private int[] pages = new int[4];
-    /** Snapshots, shorter ones first; none in a cache without a window. */
+    /** Snapshots in ascending order of length; none in a cache without a window. */
     final List<Mark> marks = new ArrayList<>(0);
 
     /** A length to which a sequence can be truncated. Its pages also belong to the sequence, until the sequence drops them. */
     static final class Mark {
         final long length;
-        /** The first of the pages, and the pages that the snapshot owns; none while the sequence has all of them. */
+        /**
+         * The number of the first page in {@link #pages}. These pages belong to the snapshot; there are none while the sequence has all of
+         * them.
+         */
         long first;
 
         int[] pages = {};

@@ -7,8 +7,9 @@ import java.util.List;
  * The state of many sequences in the layers of a model between steps: keys and values ({@link KeyValueCache}), recurrent states ({@link
  * RecurrentCache}), or both in different layers ({@link HybridCache}). Sequences have the same numbers in all layers.
  *
- * <p>The part that computes a layer adds its tokens. Therefore layers of a sequence may have different lengths while a step runs, and after
- * a failed step. Only one thread at a time may call methods that change sequences. Parts of a model read only these three implementations.
+ * <p>The part of a model that computes a layer appends the tokens of that layer. Therefore layers of a sequence may have different lengths
+ * while a step runs, and after a failed step. Only one thread at a time may call methods that change sequences. Parts of a model read only
+ * these three implementations.
  */
 public interface SequenceCache {
     /** {@return the number of layers that keep a state} */
@@ -90,8 +91,8 @@ public interface SequenceCache {
     long firstKey(int sequence);
 
     /**
-     * {@return whether a sequence can be truncated to any length; if not, it can be truncated to the lengths of its snapshots, to its
-     *     present length and to 0, and by some tokens if keys and values have a window}
+     * {@return whether a sequence can be truncated to any length}. If not, it can be truncated to the lengths of its snapshots, to its
+     * present length and to 0. If keys and values have a window, it can also be truncated by some tokens.
      */
     boolean truncatesAnywhere();
 
@@ -122,7 +123,7 @@ public interface SequenceCache {
      * with the fewest tokens since its predecessor; the newest is never evicted.
      *
      * @param sequence an open sequence
-     * @throws IllegalStateException if its layers have different lengths, after a step that failed
+     * @throws IllegalStateException if its layers have different lengths after a failed step
      */
     void snapshot(int sequence);
 

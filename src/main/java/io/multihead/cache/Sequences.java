@@ -10,12 +10,13 @@ import org.jspecify.annotations.Nullable;
 /** The open sequences of a cache by number, and the pages that they take. */
 final class Sequences {
     /**
-     * The number of tokens that {@link #slide} frees together: attention reads this many keys as one block, of which none may be missing.
+     * The number of tokens that {@link #slide} frees together: attention reads this number of keys as one block, and no key of the block
+     * may be missing.
      */
     static final int SLIDE_STEP = AttentionBlocking.KEY_BLOCK;
 
     private final PagePool pool;
-    /** Most pages of one sequence. */
+    /** The largest number of pages of one sequence. */
     private final long quota;
 
     final KeyWindow window;
@@ -57,12 +58,12 @@ final class Sequences {
      * Fails unless all sequences are open and different.
      *
      * @param name the argument's name
-     * @param seen memory of the check, overwritten; a call with one that has grown allocates nothing
+     * @param seen working memory of the check, overwritten; if it is large enough, the call allocates nothing
      */
     void requireDistinct(String name, int[] to, BitSet seen) {
         seen.clear();
         for (int number : to) {
-            get(number); // checked first, because only the numbers of open sequences bound the set
+            get(number); // checked first, because only the numbers of open sequences limit the size of the set
             if (seen.get(number)) {
                 throw Checks.fail(name, Arrays.toString(to), "expected no sequence twice, as " + number + " is");
             }
@@ -117,12 +118,15 @@ final class Sequences {
         return number;
     }
 
-    /** Returns the new tokens of one of several sequences. */
+    /** Returns the number of new tokens of one of several sequences. */
     static long count(long @Nullable [] offsets, int index, long all) {
         return offsets == null ? all : offsets[index + 1] - offsets[index];
     }
 
-    /** Takes the pages that the new tokens need, and copies the shared pages that will be written; all of them or none. */
+    /**
+     * Takes the pages that the new tokens need, and copies the shared pages that will be written. If there is no room for all tokens, it
+     * takes none.
+     */
     void makeRoom(int layer, int[] to, long @Nullable [] offsets, long all) {
         long wanted = 0;
         long freed = 0;
@@ -169,7 +173,7 @@ final class Sequences {
         return Math.max(0, needed - window.freedByDrop(sequence));
     }
 
-    /** Returns the number of pages of some sequences, counted once each. */
+    /** Returns the number of different pages of some sequences. */
     int pages(int[] numbers) {
         BitSet pages = new BitSet();
         for (int number : numbers) {
@@ -280,7 +284,7 @@ final class Sequences {
             }
         }
         slid.firstKey = firstKey;
-        window.clear(slid); // their first tokens may be among the dropped tokens
+        window.clear(slid); // the first tokens of snapshots may be among the dropped tokens
         long page = firstPage(firstKey);
         while (slid.pageCount > 0 && slid.dropped < page) {
             pool.release(slid.removeFirst());

@@ -8,20 +8,20 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The contents of a session file: the distinct blocks of 64 tokens of some sequences, one after another, and the blocks of which each
- * sequence consists. A block that sequences share is stored once, for any size of pages.
+ * The contents of a session file: the distinct blocks of 64 tokens of some sequences, and the numbers of the blocks of each sequence. A
+ * block that sequences share is stored once, for any size of pages.
  */
 final class SessionBlocks {
-    /** Tokens of a block, as many as a long has bits: pages of any cache are a whole number of blocks. */
+    /** Tokens of a block: the number of bits of a long. Pages of any cache consist of whole blocks. */
     static final int TOKENS = KeyValueSpan.MIN_PANEL_KEYS;
 
-    /** One block: its location, and the tokens of it that at least one of its sequences still has. */
+    /** One block: its location, and the tokens that at least one sequence still has. */
     private static final class Block {
         final int page;
         final int start;
         /**
-         * By layer, a bit for each token that some sequence has. Tokens between them may be missing, if one sequence truncated them and
-         * another dropped them.
+         * For each layer, a bit for each token that some sequence has. Tokens between them may be missing, if one sequence truncated them
+         * and another dropped them.
          */
         final long[] kept;
 

@@ -13,13 +13,13 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The metadata of a session file: the caches that it is for, and the sequences with their lengths and blocks. All statements of a file are
- * checked here, before anything is taken from it.
+ * The metadata of a session file: the caches that it is for, and the sequences with their lengths and blocks. All metadata is checked here,
+ * before the file is used.
  *
  * @param sequences in the order in which they were saved
  */
 record SessionHeader(List<Entry> sequences) {
-    /** Has {@link SessionChecksums}. */
+    /** The version with {@link SessionChecksums}. */
     private static final String FORMAT = "multihead cache session 4";
     /** The version with scales for blocks of a key, and for caches with such scales. */
     private static final String FORMAT_3 = "multihead cache session 3";
@@ -79,7 +79,9 @@ record SessionHeader(List<Entry> sequences) {
         return metadata;
     }
 
-    /** Returns whether a file must have checksums: true for files of this version, and for files of any version that have checksums. */
+    /**
+     * Returns whether a file has checksums or must have them: true for files of this version, and for files of any version with checksums.
+     */
     static boolean hasChecksums(Safetensors file) {
         return List.of(FORMAT, FORMAT_6).contains(String.valueOf(file.metadata().get(FORMAT_FIELD)))
                 || file.contains(SessionChecksums.NAME);
@@ -158,7 +160,7 @@ record SessionHeader(List<Entry> sequences) {
                 Arrays.stream(blocks).mapToInt(Math::toIntExact).toArray());
     }
 
-    /** Fails if the file has no such block. */
+    /** Fails if a sequence has a block that the file does not contain. */
     void requireBlocks(long blocks) {
         for (int i = 0; i < sequences.size(); i++) {
             for (int block : sequences.get(i).blocks) {

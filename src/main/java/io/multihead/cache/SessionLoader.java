@@ -32,7 +32,7 @@ final class SessionLoader implements SessionPart {
 
     /** The numbers of the pages to fill, by their index in a sequence and their blocks; -1 is a block without tokens. */
     private final Map<List<Long>, Integer> contents = new LinkedHashMap<>();
-    /** By sequence, the indices of its pages in {@link #contents}. */
+    /** For each sequence, the indices of its pages in {@link #contents}. */
     private final List<int[]> pagesOf = new ArrayList<>();
 
     /**

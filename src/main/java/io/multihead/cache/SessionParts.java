@@ -52,11 +52,11 @@ record SessionParts(List<? extends SequenceCache> parts, List<Integer> layers) {
         return isPlain() ? "" : "part." + part + ".";
     }
 
-    /** Fails unless all sequences are open and different. It has separate memory, because other threads may read the cache. */
+    /** Fails unless all sequences are open and different. The check uses separate memory, because other threads may read the cache. */
     void requireDistinct(int[] sequences) {
         BitSet seen = new BitSet();
         for (int number : sequences) {
-            parts.get(0).length(0, number); // first, as the numbers of open sequences alone bound the set
+            parts.get(0).length(0, number); // first: only open sequences limit the size of the set
             if (seen.get(number)) {
                 throw Checks.fail(
                         "sequences", Arrays.toString(sequences), "expected no sequence twice, as " + number + " is");
@@ -132,7 +132,7 @@ record SessionParts(List<? extends SequenceCache> parts, List<Integer> layers) {
         if (!isPlain() && !isWhole) {
             require(file, SessionHeader.FORMAT_FIELD, FORMAT);
             require(file, LAYERS, SessionHeader.joined(layers));
-            file.get(SessionChecksums.NAME); // files of this version have them, or are refused
+            file.get(SessionChecksums.NAME); // files of this version without checksums are refused
         }
         List<SessionPart> loaders = new ArrayList<>();
         for (int i = 0; i < parts.size(); i++) {
@@ -168,7 +168,10 @@ record SessionParts(List<? extends SequenceCache> parts, List<Integer> layers) {
         }
     }
 
-    /** Returns whether a file has one cache but this cache has several windows, as for files of versions 1 to 4. */
+    /**
+     * Returns whether a file has one cache of all layers, like files of versions 1 to 4, but this cache has several parts of keys and
+     * values.
+     */
     private boolean isOfOneCache(Safetensors file) {
         return !isPlain()
                 && !file.metadata().containsKey(LAYERS)

@@ -17,8 +17,8 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The rotary embeddings of a cache as a session file names them: one if all layers have the same, else one per layer. The names of
- * fields and scalings are part of the format, so they are written here and not taken from the classes.
+ * The rotary embeddings of a cache as a session file describes them: one entry if all layers have the same embedding, otherwise one entry
+ * per layer. The names of fields and scalings are part of the format, so they are written here and not taken from the classes.
  */
 final class SessionRopes {
     private static final String FIELD = "ropes";

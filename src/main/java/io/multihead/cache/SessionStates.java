@@ -108,7 +108,7 @@ final class SessionStates implements SessionPart {
         return SessionHeader.joined(floats);
     }
 
-    /** Fails if the states exceed the cache's limit; the heap has room for them, or the load ends with its error. */
+    /** Fails if the states exceed the cache's limit. If the heap has too little room for them, the load fails with an OutOfMemoryError. */
     @Override
     public void requireRoom() {
         cache.requireRoom(lengths.stream().mapToLong(all -> all.length).sum());

@@ -26,7 +26,7 @@ enum StoredPart {
         return !scale || config.format().dtype() == DType.I8;
     }
 
-    /** Returns its name in a session file. */
+    /** Returns the name of this tensor in a session file. */
     String name(int layer) {
         return "layer." + layer + "." + name;
     }

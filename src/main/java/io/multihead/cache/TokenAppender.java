@@ -33,7 +33,7 @@ final class TokenAppender {
         this.ropes = ropes;
     }
 
-    /** Appends the same number of tokens to one sequence. */
+    /** Appends tokens to one sequence. */
     void append(Compute cpu, int layer, int sequence, Tensor key, Tensor value) {
         one[0] = sequence;
         append(cpu, layer, one, null, key, value);
@@ -49,7 +49,7 @@ final class TokenAppender {
         appendAll(cpu, layer, to, null, positions, key, value);
     }
 
-    /** Appends tokens of several sequences, packed one after another. */
+    /** Appends packed tokens of several sequences. */
     void append(
             Compute cpu,
             int layer,
@@ -84,7 +84,7 @@ final class TokenAppender {
         if (rope != null && positions == null) {
             sequences.requireIndices(rope, layer, to, packed, key.dim(2));
         }
-        try (AppendCall call = Operation.open(cpu, CALL)) { // first, so that a closed Compute takes no pages
+        try (AppendCall call = Operation.open(cpu, CALL)) { // first: a closed Compute must take no pages
             sequences.makeRoom(layer, to, packed, key.dim(2));
             call.bind(pool, sequences, rope, layer);
             call.bindTokens(to, packed, key, value);

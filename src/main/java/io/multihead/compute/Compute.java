@@ -35,7 +35,7 @@ public final class Compute implements AutoCloseable {
     }
 
     /**
-     * Computes only on the calling thread.
+     * Creates a Compute that runs calls only on the calling thread.
      *
      * @return a Compute without threads
      */
@@ -45,11 +45,11 @@ public final class Compute implements AutoCloseable {
     }
 
     /**
-     * Computes on the calling thread and {@code threads - 1} daemon threads, until closed.
+     * Creates a Compute that runs calls on the calling thread and on {@code threads - 1} daemon threads, until it is closed.
      *
      * @param threads the number of threads that work on one call, including the caller; 1 to 1024
      * @return a Compute with threads
-     * @throws OutOfMemoryError if the system refuses a thread; those already started are ended
+     * @throws OutOfMemoryError if the system refuses a thread; the threads that were already started are ended
      */
     public static Compute threads(int threads) {
         requireParallelism(threads, "threads");
@@ -58,10 +58,10 @@ public final class Compute implements AutoCloseable {
     }
 
     /**
-     * Computes on the calling thread and on the caller's executor. A call is complete when it returns, for any behavior of the executor: the calling
-     * thread runs every task that no other thread has taken. Therefore an executor may reject tasks, drop them, or run them late, twice or
-     * in the caller. Exceptions of {@code execute}, other than {@link RejectedExecutionException}, reach the caller when all helpers have
-     * ended.
+     * Creates a Compute that runs calls on the calling thread and on the caller's executor. A call is complete when it returns, for any
+     * behavior of the executor: the calling thread runs every task that no other thread has taken. Therefore an executor may reject tasks,
+     * drop them, or run them late, twice or in the caller. Exceptions of {@code execute}, other than {@link RejectedExecutionException},
+     * reach the caller when all helpers have ended.
      *
      * @param executor runs up to {@code parallelism - 1} tasks per call; the caller shuts it down
      * @param parallelism number of threads that work on one call, including the caller; 1 to 1024
@@ -94,16 +94,16 @@ public final class Compute implements AutoCloseable {
     }
 
     /**
-     * Releases the scratch memory that is held for later calls, for example after an unusually large one: native memory at once, the memory of
-     * threads as soon as they are idle.
+     * Releases the scratch memory that is held for later calls, for example after an unusually large call. Native memory is released at
+     * once, and the memory of threads as soon as they are idle.
      */
     public void trim() {
         execution.trim();
     }
 
     /**
-     * Ends this Compute's threads and releases its scratch memory. Running calls, also of layers and blocks, complete; this method does not wait for
-     * them. A second call has no effect.
+     * Ends this Compute's threads and releases its scratch memory. Running calls complete, including calls of layers and blocks. This
+     * method does not wait for them. A second call has no effect.
      */
     @Override
     public void close() {

@@ -8,9 +8,9 @@ import org.jspecify.annotations.Nullable;
 /** A function of every element: of a product in {@link GemmOptions}, or between the linear layers of a feed-forward
  * network. */
 public enum Activation {
-    /** Nothing. */
+    /** No function: elements do not change. */
     NONE(null),
-    /** {@code max(x, 0)}, as {@code io.multihead.nn.Relu}. */
+    /** {@code max(x, 0)}, the same as {@code io.multihead.nn.Relu}. */
     RELU((row, at, length, buffer) -> ActivationOps.relu(row, at, length)),
     /** GELU with the error function, the same as {@code io.multihead.nn.Gelu.erf()}. */
     GELU(ActivationOps::gelu),

@@ -13,9 +13,9 @@ import org.jspecify.annotations.Nullable;
  * van de Geijn, "Anatomy of high-performance matrix multiplication", 2008).
  *
  * <p>Shapes: A {@code [..., M, K]}, B {@code [..., K, N]}, C {@code [..., M, N]}, with any strides and element types. Sums are f32, and C
- * is rounded once. Leading axes are batches; the axes of A and B broadcast to C's. Every element is summed in chains of 256 products along
- * K. The sums of the chains are added in pairs, and the pairs in ascending order of K. Results have the same bits for any number of
- * threads and any batch.
+ * is rounded once. Leading axes are batches; the batch axes of A and B broadcast to the batch axes of C. Every element is summed in chains
+ * of 256 products along K. The sums of the chains are added in pairs, and the pairs in ascending order of K. Results have the same bits for
+ * any number of threads and any batch.
  *
  * <p>Thread-safe. A warm call allocates nothing except the view of an operand that the options transpose. Sums may overflow to infinity,
  * like f32; NaN follows IEEE 754.
@@ -45,13 +45,13 @@ public final class Gemm {
     }
 
     /**
-     * Multiplies with packed weights. With their transpose, which gradients with respect to a layer's inputs need, each thread widens the
-     * panels that it multiplies with and packs them again. The result has the same bits as a product with {@link PackedWeights#unpack}, and
-     * inputs are not rounded to 8 bits.
+     * Multiplies with packed weights. For a product with their transpose, which gradients with respect to a layer's inputs need, each
+     * thread widens the panels that it uses and packs them again. The result then has the same bits as a product with {@link
+     * PackedWeights#unpack}, and inputs are not rounded to 8 bits.
      *
      * @param cpu threads and scratch
      * @param a {@code [..., M, K]}, or {@code [..., K, M]} when transposed
-     * @param b K inputs, N outputs, or N inputs and K outputs when transposed; serves every batch
+     * @param b weights of K inputs and N outputs, or of N inputs and K outputs when transposed; the same for every batch
      * @param c {@code [..., M, N]}, written
      * @param options transposes, factors, bias and activation
      * @throws IllegalArgumentException if shapes do not fit or C overlaps A; nothing is written
@@ -64,14 +64,14 @@ public final class Gemm {
     }
 
     /**
-     * Multiplies several packed weights, of any formats, with the same A as one parallel loop, for example query, key and value: threads wait for
-     * each other once. The results have the same bits as separate calls.
+     * Multiplies the same A by several packed weights, of any formats, in one parallel loop, for example for query, key and value. Threads
+     * wait for each other once. The results have the same bits as separate calls.
      *
      * @param cpu threads and scratch
      * @param a {@code [..., M, K]}, or {@code [..., K, M]} if the options transpose it
      * @param b weights of K inputs each
      * @param c a result for each of the weights, {@code [..., M, N]} with its outputs, written
-     * @param options of each product; {@code transposeB} must be false
+     * @param options the options of each product; {@code transposeB} must be false
      * @throws IllegalArgumentException if the lists are empty or of different lengths, shapes of a product do not fit, or a C overlaps A, a
      *     bias or another C; the message begins with the number of the product; nothing is written
      */
@@ -89,7 +89,7 @@ public final class Gemm {
     }
 
     /**
-     * Multiplies groups of rows, each with its own weights, as one parallel loop, for example for the layers of experts. A group without rows
+     * Multiplies groups of rows, each by its own weights, in one parallel loop, for example for the layers of experts. A group without rows
      * takes no time. The results have the same bits as one call for each group.
      *
      * @param cpu threads and scratch
@@ -97,7 +97,7 @@ public final class Gemm {
      * @param starts the first row of each group, and the end of the last one: ascending, from 0 to M; elements after these are not read
      * @param b weights of K inputs for each result of the first group, then for each result of the second, and so on
      * @param c results, {@code [M, N]} each, written; usually one
-     * @param options of each product, in the order of {@code b}; without transposes
+     * @param options the options of each product, in the order of {@code b}; without transposes
      * @throws IllegalArgumentException if the lengths of the lists do not fit, starts do not ascend, shapes of a group with rows do not fit,
      *     or a C overlaps A, a bias or another C; nothing is written
      */

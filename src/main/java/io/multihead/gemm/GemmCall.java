@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 
 /** One multiplication: binds its operands, divides it among threads, and records it in a flight recording. */
 final class GemmCall extends Operation implements LoopBody {
-    /** The loops of a thread, which calls of both kinds share. */
+    /** The loop nest of a thread, which {@link GemmCall} and {@link GroupCall} share. */
     static final ScratchKey<LoopNest> LOOPS = ScratchKey.ofWorker(LoopNest::new);
 
     private final GemmProblem problem = new GemmProblem();

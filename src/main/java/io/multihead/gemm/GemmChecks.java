@@ -140,7 +140,7 @@ final class GemmChecks {
         }
     }
 
-    /** A text is made only for an error. */
+    /** Fails if a result overlaps another tensor; the message is made only for an error. */
     private static void requireApart(Tensor result, Tensor other, String name, int product) {
         if (result.overlaps(other)) {
             throw TensorFaults.overlap("c", result, name + product);

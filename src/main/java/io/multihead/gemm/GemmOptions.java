@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
  * @param alpha factor of the product
  * @param beta factor of the previous contents of C; 0 means that C is not read, so it may hold NaN
  * @param bias {@code [columns]}, added to every row; null for none
- * @param activation the function f of every element, in f32 and before C is rounded; it has the same bits as the layer applied to
- *     a C of f32, without a second pass over C
+ * @param activation the function f of every element, in f32 and before C is rounded; the result has the same bits as the layer applied to a
+ *     C of f32, without a second pass over C
  */
 public record GemmOptions(
         boolean transposeA,

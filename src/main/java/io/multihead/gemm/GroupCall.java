@@ -11,8 +11,8 @@ import java.util.List;
 import jdk.jfr.FlightRecorder;
 
 /**
- * Several multiplications with one A, or with rows of it, as one parallel loop: the tasks of the first, then the tasks of the second, and
- * so on.
+ * Several multiplications with one A, or with rows of one A, in one parallel loop: the tasks of the first multiplication, then the tasks of
+ * the second, and so on.
  */
 final class GroupCall extends Operation implements LoopBody {
     /** One multiplication, its division into tasks, and the number of its first task. */
@@ -22,7 +22,7 @@ final class GroupCall extends Operation implements LoopBody {
         private long firstTask;
     }
 
-    /** The parts of this call and, after them, of longer earlier calls. */
+    /** The parts of this call, followed by unused parts of earlier calls. */
     private final List<Part> parts = new ArrayList<>();
 
     private int count;
@@ -33,7 +33,7 @@ final class GroupCall extends Operation implements LoopBody {
         problem.joinCall(parts.get(0).problem);
     }
 
-    /** Takes checked operands, of which some rows are computed. */
+    /** Takes checked operands; only some rows of C are computed. */
     void addRows(int first, int rows, Tensor a, PackedWeights b, Tensor c, GemmOptions options) {
         GemmProblem problem = bind(a, b, c, options);
         problem.bindRows(first, rows);
@@ -53,7 +53,7 @@ final class GroupCall extends Operation implements LoopBody {
         return problem;
     }
 
-    /** Runs everything, and records it if a recording asks for it. */
+    /** Runs all multiplications, and records the call if a recording is enabled. */
     void run() {
         GemmEvent event = FlightRecorder.isInitialized() ? GemmEvent.start() : null;
         long tasks = 0;

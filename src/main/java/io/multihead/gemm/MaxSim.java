@@ -20,7 +20,7 @@ import io.multihead.tensor.Tensor;
  * product that is NaN makes the scores of its passage NaN.
  */
 public final class MaxSim {
-    /** Elements of a query's vectors, which each thread packs: 16 MiB. */
+    /** The largest number of elements of a query's vectors, which each thread packs: 16 MiB. */
     private static final long MOST_QUERY = 1L << 22;
 
     private static final ScratchKey<Call> CALL = ScratchKey.of(Call::new);
@@ -52,9 +52,9 @@ public final class MaxSim {
      *
      * @param cpu threads and scratch
      * @param query {@code [query tokens, dim]}, any strides and floating-point type; at most 2^22 elements
-     * @param tokens {@code [tokens, dim]}, the vectors of all passages one after another, any strides and floating-point type
-     * @param offsets for each passage the index of its first token, and at the end the number of all tokens; a passage has at least one
-     *     token. Read only during the call
+     * @param tokens {@code [tokens, dim]}, the vectors of all passages in order, any strides and floating-point type
+     * @param offsets the index of the first token of each passage, followed by the number of all tokens; a passage has at least one token.
+     *     Read only during the call
      * @param scores {@code [passages]}, any floating-point type, written
      * @throws IllegalArgumentException if shapes or offsets do not fit, or memory overlaps; nothing is written
      */

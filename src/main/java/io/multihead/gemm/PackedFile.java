@@ -17,7 +17,7 @@ import java.nio.ByteOrder;
 import java.nio.file.Path;
 
 /**
- * Files of packed weights: a page of header, then the panels in their layout in memory, with all depth blocks in order.
+ * Files of packed weights: a header of one page, then the panels in their layout in memory, with all depth blocks in order.
  *
  * <pre>
  *  offset  0  magic "MHPANELS"
@@ -30,7 +30,7 @@ import java.nio.file.Path;
  *         40  zeros up to 4096
  * </pre>
  *
- * Numbers are little-endian. Version 1 has only f32 panels, and the bytes of an element, 4, in the field in which version 2 has the format.
+ * Numbers are little-endian. Version 1 has only f32 panels; its format field contains 4, the bytes of an element.
  */
 final class PackedFile {
     /** The bytes of the header: a page, so that panels begin on a cache line in any mapping of the file. */

@@ -29,15 +29,15 @@ import java.util.Arrays;
  * <p>The name of the packing method states the order of the axes: {@code ofInputRows} takes {@code [inputs, outputs]}, the right operand of
  * a product, and {@code ofOutputRows} {@code [outputs, inputs]}, as PyTorch, safetensors and GGUF store weights.
  *
- * <p>Packed weights can be written to a file and mapped again: then a process starts without packing, and all processes that map the
- * file share its memory. The layout is the same for all processors and vector widths of little-endian machines; a later version of the
- * library may use another layout, and then refuses the file.
+ * <p>Packed weights can be written to a file and mapped again. A process that maps the file starts without packing, and all such processes
+ * share the memory of the file. The layout is the same for all processors and vector widths of little-endian machines; a later version of
+ * the library may use another layout, and then refuses the file.
  *
- * <p>Immutable, thread-safe, and independent of the tensor that it was made from. A product with it has the same bits as a product with
- * the tensor, which is first rounded to the format if the format is narrower. A product with quantized blocks sums {@code q * a} in f32
- * over the inputs that share a scale, multiplies each sum by its scale, and adds the results in ascending order ({@link
- * io.multihead.reference.Tolerance#blocks} has the bound). The bits are the same for any number of rows and threads and any lane width.
- * If a row of A has an infinity or NaN, or elements whose sum times 128 is not finite, results of that row may be NaN.
+ * <p>Immutable, thread-safe, and independent of the tensor that it was made from. A product with the weights has the same bits as a product
+ * with the tensor, which is first rounded to the format if the format is narrower. A product with quantized blocks sums {@code q * a} in
+ * f32 over the inputs that share a scale, multiplies each sum by its scale, and adds the results in ascending order ({@link
+ * io.multihead.reference.Tolerance#blocks} has the bound). The bits are the same for any number of rows and threads and any lane width. If
+ * a row of A has an infinity or NaN, or elements whose sum times 128 is not finite, results of that row may be NaN.
  */
 public final class PackedWeights {
     private static final String OUTPUT_ROWS = "[outputs, inputs]";
@@ -110,11 +110,12 @@ public final class PackedWeights {
      * Packs a matrix as {@link #ofInputRows(Arena, Tensor, WeightFormat)} does, with the same bits, on the threads of a Compute.
      *
      * @param cpu threads
-     * @param arena allocates native memory; a shared or automatic one, if the Compute has several threads
+     * @param arena allocates native memory; a shared or automatic arena if the Compute has several threads
      * @param matrix {@code [inputs, outputs]}, any element type and strides, in memory that all threads may read
      * @param format the format of the elements
      * @return the packed copy
-     * @throws IllegalArgumentException as that method does, or if the matrix or the arena is confined to this thread and there are several
+     * @throws IllegalArgumentException under the same conditions as the named method, or if the matrix or the arena is confined to this
+     *     thread and there are several threads
      * @throws OutOfMemoryError if the system has too little memory
      */
     public static PackedWeights ofInputRows(Compute cpu, Arena arena, Tensor matrix, WeightFormat format) {
@@ -128,7 +129,7 @@ public final class PackedWeights {
      *
      * @param matrix {@code [outputs, inputs]}, any element type and strides
      * @return the packed copy
-     * @throws IllegalArgumentException as that method does
+     * @throws IllegalArgumentException under the same conditions as the named method
      * @throws OutOfMemoryError if the JVM has too little direct memory
      */
     public static PackedWeights ofOutputRows(Tensor matrix) {
@@ -156,7 +157,7 @@ public final class PackedWeights {
      * @param matrix {@code [outputs, inputs]}, any element type and strides
      * @param format the format of the elements
      * @return the packed copy
-     * @throws IllegalArgumentException as that method does
+     * @throws IllegalArgumentException under the same conditions as the named method
      * @throws OutOfMemoryError if the system has too little memory
      */
     public static PackedWeights ofOutputRows(Arena arena, Tensor matrix, WeightFormat format) {
@@ -167,11 +168,12 @@ public final class PackedWeights {
      * Packs a matrix as {@link #ofOutputRows(Arena, Tensor, WeightFormat)} does, with the same bits, on the threads of a Compute.
      *
      * @param cpu threads
-     * @param arena allocates native memory; a shared or automatic one, if the Compute has several threads
+     * @param arena allocates native memory; a shared or automatic arena if the Compute has several threads
      * @param matrix {@code [outputs, inputs]}, any element type and strides, in memory that all threads may read
      * @param format the format of the elements
      * @return the packed copy
-     * @throws IllegalArgumentException as that method does, or if the matrix or the arena is confined to this thread and there are several
+     * @throws IllegalArgumentException under the same conditions as the named method, or if the matrix or the arena is confined to this
+     *     thread and there are several threads
      * @throws OutOfMemoryError if the system has too little memory
      */
     public static PackedWeights ofOutputRows(Compute cpu, Arena arena, Tensor matrix, WeightFormat format) {
@@ -198,10 +200,11 @@ public final class PackedWeights {
      * Packs quantized blocks as {@link #ofOutputRows(Arena, BlockTensor)} does, on the threads of a Compute.
      *
      * @param cpu threads
-     * @param arena allocates native memory; a shared or automatic one, if the Compute has several threads
+     * @param arena allocates native memory; a shared or automatic arena if the Compute has several threads
      * @param blocks {@code [outputs, inputs]}, in memory that all threads may read: of a shared or automatic arena, or on the heap
      * @return the packed copy
-     * @throws IllegalArgumentException as that method does, or if the blocks or the arena are confined to this thread and there are several
+     * @throws IllegalArgumentException under the same conditions as the named method, or if the blocks or the arena are confined to this
+     *     thread and there are several threads
      * @throws OutOfMemoryError if the system has too little memory
      */
     public static PackedWeights ofOutputRows(Compute cpu, Arena arena, BlockTensor blocks) {
@@ -255,8 +258,8 @@ public final class PackedWeights {
     }
 
     /**
-     * Returns these weights for products that round their inputs to 8 bits, as llama.cpp's do. A product of one row and 8192 outputs takes
-     * four fifths of the time. Small matrices gain less, since rounding a row takes as long as about 64 outputs.
+     * Returns these weights for products that round their inputs to 8 bits, like the products of llama.cpp. A product of one row and 8192
+     * outputs takes four fifths of the time. Small matrices gain less, since rounding a row takes as long as about 64 outputs.
      *
      * <p>In each group of 32 elements of a row of A, the largest magnitude becomes 127, and the others become the nearest integer, ties to
      * even. The error of each element is at most 1/254 of the largest. For random values, the error of a product is half a percent of its
@@ -327,8 +330,8 @@ public final class PackedWeights {
     }
 
     /**
-     * Writes the panels to a file that {@link #map} maps: first to a temporary file in the same folder, which then replaces it atomically,
-     * so a crash leaves either the old file or the new one.
+     * Writes the panels to a file that {@link #map} maps. They are written to a temporary file in the same folder, which then replaces the
+     * file atomically. Therefore a crash leaves either the old file or the new one.
      *
      * @param file the file to write
      * @throws IOException if the file cannot be written
@@ -344,7 +347,7 @@ public final class PackedWeights {
      * replaces it. A file on a file system other than the default one, such as inside an archive, is read into native memory
      * instead.
      *
-     * @param arena owns the mapping or the memory; a shared or automatic one if several threads are to multiply
+     * @param arena owns the mapping or the memory; a shared or automatic arena if several threads multiply
      * @param file the file
      * @return the weights
      * @throws IOException if the file cannot be read

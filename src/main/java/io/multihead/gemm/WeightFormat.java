@@ -41,7 +41,7 @@ public enum WeightFormat {
     MXFP4(11),
     /** Blocks of ggml: codes of 4 bits for 16 numbers, with an f16 scale for each 32 inputs; 18 bytes for 32 elements. */
     IQ4_NL(12),
-    /** Blocks of ggml: such codes, with scales for each 32 of 256 inputs; 138 bytes for 256 elements. */
+    /** Blocks of ggml: the codes of {@link #IQ4_NL}, with scales for each 32 of 256 inputs; 138 bytes for 256 elements. */
     IQ4_XS(13);
 
     final PanelFormat panels;
@@ -76,8 +76,8 @@ public enum WeightFormat {
     }
 
     /**
-     * {@return whether products may round their inputs to 8 bits ({@link PackedWeights#withEightBitInputs}): only formats of 4 bits, since
-     * products with the other formats reach the speed of memory without rounding; true for Q4_0, Q4_1 and Q4_K}
+     * {@return whether products may round their inputs to 8 bits ({@link PackedWeights#withEightBitInputs}); true for Q4_0, Q4_1 and Q4_K}.
+     * Only formats of 4 bits allow it, since products with the other formats reach the speed of memory without rounding.
      */
     public boolean allowsEightBitInputs() {
         return this == Q4_0 || this == Q4_1 || this == Q4_K;

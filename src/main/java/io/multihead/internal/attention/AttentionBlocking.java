@@ -14,8 +14,9 @@ import io.multihead.internal.kernel.MicroKernel;
  */
 public final class AttentionBlocking {
     /**
-     * Query rows of a tile, which are multiplied by one key block at a time: whole tiles of the micro-kernel, whose scores, 48 x 256, stay
-     * in L1 and L2. With tiles of five rows 40 query rows take 1 to 2 % less than 48 (2048 tokens, Zen 3).
+     * Query rows of a tile, which are multiplied by one key block at a time. They are whole tiles of the micro-kernel, and their scores, 48
+     * x 256, stay in L1 and L2. With micro-kernel tiles of five rows, attention with 40 query rows takes 1 to 2 % less time than with 48
+     * (2048 tokens, Zen 3).
      */
     public static final int QUERY_TILE = Lanes.FEW_REGISTERS ? 40 : 48;
 
@@ -37,7 +38,10 @@ public final class AttentionBlocking {
     /** If a query or a value has more elements, a task is one tile, because an {@code int} could not count the buffers of more rows. */
     public static final int WIDE_DIM = 1 << 20;
 
-    /** Keys of one chain of P V. One chain of 256 had errors of up to 32 units for values with a mean, chains of 64 up to 13. */
+    /**
+     * Keys of one chain of P V. For values with a mean, one chain of 256 had errors of up to 32 units, and chains of 64 had errors of up to
+     * 13.
+     */
     public static final int VALUE_CHAIN = Blocking.CHAIN;
 
     /**
@@ -67,7 +71,10 @@ public final class AttentionBlocking {
     /** Matrix multiplications per pair of blocks in backward if each pair is computed once, by a task for a whole head group. */
     public static final int MULTIPLICATIONS_ONCE = 5;
 
-    /** The same number if each pair is computed twice, once by a task of a key block and once by a task of a query block. */
+    /**
+     * Matrix multiplications per pair of blocks in backward if each pair is computed twice, by a task of a key block and by a task of a
+     * query block.
+     */
     public static final int MULTIPLICATIONS_TWICE = 7;
 
     private AttentionBlocking() {}

@@ -90,7 +90,7 @@ public final class AttentionProblem {
         return keys;
     }
 
-    /** Returns the elements of a query and of a key. */
+    /** Returns the number of elements of a query and of a key. */
     public int headDim() {
         return headDim;
     }

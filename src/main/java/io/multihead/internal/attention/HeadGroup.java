@@ -4,8 +4,8 @@ import io.multihead.internal.layout.Positions;
 import io.multihead.tensor.Tensor;
 
 /**
- * The query heads of one sequence that share a key/value head. Their query rows are numbered head after head, so that each key
- * is read once for all of them. It is a cursor of one thread, which moves from task to task.
+ * The query heads of one sequence that share a key/value head. Query rows are numbered in the order of the heads, so that each key is read
+ * once for all of them. It is a cursor of one thread, which moves from task to task.
  */
 public final class HeadGroup {
     private static final AttentionProblem NO_PROBLEM = new AttentionProblem();
@@ -33,7 +33,7 @@ public final class HeadGroup {
         problem = NO_PROBLEM;
     }
 
-    /** Returns the numbers of the call. */
+    /** Returns the parameters of the call. */
     public AttentionProblem problem() {
         return problem;
     }

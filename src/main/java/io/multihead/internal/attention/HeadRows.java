@@ -8,9 +8,9 @@ import io.multihead.tensor.Tensor;
 
 /**
  * Rows of f32, {@link io.multihead.internal.kernel.Lanes#ROW} floats apart, of one head or of several adjacent heads. If the heads of a
- * token follow each other in memory, as in {@code (batch, tokens, heads, dim)}, rows of up to 256 elements are read together.
- * When heads were read one by one, 128 bytes of every 1536, the copies of 128 tokens took a fifth of the time of attention, since nothing
- * prefetches them. Belongs to one thread.
+ * token follow each other in memory, as in {@code (batch, tokens, heads, dim)}, rows of up to 256 elements are read together. When heads
+ * were read one by one, 128 bytes of every 1536, the copies of 128 tokens took a fifth of the time of attention, since such reads are not
+ * prefetched. Belongs to one thread.
  */
 public final class HeadRows {
     private final Scratch memory;
@@ -52,13 +52,13 @@ public final class HeadRows {
         return rows;
     }
 
-    /** Keeps the rows for later tasks if they belong to several heads: {@code count} with consecutive tags. */
+    /** Keeps the rows for later tasks if they belong to several heads; the {@code count} heads have consecutive tags. */
     public void hold(long tag, int count) {
         first = tag;
         heads = count > 1 ? count : 0;
     }
 
-    /** Keeps no rows: they were changed, so no later task may use them. */
+    /** Drops the rows, which were changed and must not be used by later tasks. */
     public void drop() {
         heads = 0;
     }

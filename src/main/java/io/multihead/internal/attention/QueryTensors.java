@@ -4,7 +4,10 @@ import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** The caller's tensors whose rows are queries: {@code [batch, queryHeads, queries, ...]}; or the gradients of these four. */
+/**
+ * The caller's tensors whose rows are queries, {@code [batch, queryHeads, queries, ...]}, or the gradients of query, output, log-sum-exp
+ * and weights.
+ */
 public final class QueryTensors {
     private @Nullable Tensor query;
     private @Nullable Tensor output;
@@ -39,7 +42,7 @@ public final class QueryTensors {
         return Checks.notNull(query, "query");
     }
 
-    /** Returns whether there is a query tensor; a gradient may not be requested. */
+    /** Returns whether there is a query tensor. There is none if its gradient is not requested. */
     public boolean hasQuery() {
         return query != null;
     }

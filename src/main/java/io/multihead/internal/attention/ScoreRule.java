@@ -98,7 +98,7 @@ public final class ScoreRule {
         return dropoutRate > 0;
     }
 
-    /** Returns the probability to drop a weight. */
+    /** Returns the probability that a weight is dropped. */
     public double dropoutRate() {
         return dropoutRate;
     }

@@ -4,7 +4,7 @@ package io.multihead.internal.attention;
 public enum Stage {
     /** {@code scale Q K^T}, of every stored key. */
     SCALED,
-    /** The same after the soft-cap. */
+    /** The scaled scores after the soft-cap. */
     CAPPED,
     /** The scores that enter the softmax: after linear biases, mask and modifier. */
     MASKED,

@@ -24,11 +24,11 @@ public abstract class Operation implements AutoCloseable {
     private @Nullable Execution execution;
     private @Nullable Workspace scratch;
 
-    /** Begins closed. */
+    /** Creates a closed operation. */
     protected Operation() {}
 
     /**
-     * Returns the calling thread's operation of this kind, open. A call within the call, made from one of its tasks, has another operation.
+     * Returns the calling thread's operation of this kind, open. A nested call from one of its tasks has another operation.
      *
      * @throws IllegalStateException if the Compute is closed
      */

@@ -14,7 +14,7 @@ public abstract class RowLoop implements LoopBody {
     private long rows;
     private long rowsPerTask;
 
-    /** Begins without rows. */
+    /** Creates a loop without rows. */
     protected RowLoop() {}
 
     /** The operation on one row. */
@@ -44,7 +44,7 @@ public abstract class RowLoop implements LoopBody {
         run(cpu, newRows, LEAST);
     }
 
-    /** Does the same for short rows; a task has several of them. */
+    /** Runs all rows on the threads of a Compute; a task has several rows if the rows are short. */
     protected final void run(Compute cpu, long newRows, long elementsPerRow) {
         rows = newRows;
         long least = LEAST / Math.max(1, elementsPerRow);

@@ -33,6 +33,6 @@ public final class SingleCall extends Operation {
 
     @Override
     protected void clear() {
-        // the loop body is the caller's own
+        // the loop body belongs to the caller
     }
 }

@@ -12,9 +12,9 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Checks the tensors of a call before anything is written; {@link TensorFaults} has the messages. The static methods check one
- * property and allocate nothing. An instance checks the tensors of one call one after another, and compares each written tensor with the
- * tensors before it.
+ * Checks the tensors of a call before anything is written; {@link TensorFaults} has the messages. The static methods check one property and
+ * allocate nothing. An instance checks the tensors of one call in order, and compares each written tensor with the tensors that were
+ * checked before.
  */
 public final class TensorChecks {
     private final Execution execution;
@@ -65,7 +65,7 @@ public final class TensorChecks {
         return this;
     }
 
-    /** Checks the gradients to which backward adds: the gradients of parameters that have one, each of its parameter's shape. */
+    /** Checks the gradients to which backward adds. Each gradient has the shape of its parameter; a parameter may have no gradient. */
     public TensorChecks writesGradients(Map<String, Tensor> parameters, Map<String, Tensor> gradients) {
         Checks.notNull(gradients, "gradients");
         parameters.forEach((name, parameter) -> {

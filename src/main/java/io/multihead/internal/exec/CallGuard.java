@@ -3,13 +3,13 @@ package io.multihead.internal.exec;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Refuses calls of other threads on an object for one caller at a time, while a call runs, and refuses access to results of another
- * thread's call. The cost is one compare-and-set per call.
+ * Guards an object that serves one caller at a time. It refuses a call while another call runs, and refuses access to the results of
+ * another thread's call. The cost is one compare-and-set per call.
  */
 public final class CallGuard {
     private final String object;
     private final AtomicBoolean running = new AtomicBoolean();
-    /** The thread to which the results in the object belong, by its id, which no later thread of a JVM has; 0 before the first call. */
+    /** The id of the thread to which the results in the object belong, which no later thread of the JVM has; 0 before the first call. */
     private volatile long owner;
 
     /**
@@ -45,14 +45,14 @@ public final class CallGuard {
         }
     }
 
-    /** Refuses operations outside a call that are only allowed within one. */
+    /** Refuses an operation that is only allowed within a call, if no call runs. */
     public void requireCall() {
         if (!running.get()) {
             throw new IllegalStateException(object + ": in no call; expected a running call");
         }
     }
 
-    /** Refuses results of another thread's call; before the first call there are none. */
+    /** Refuses results of another thread's call; before the first call, there are no results. */
     public void requireOwn() {
         long of = owner;
         if (of != 0 && of != Thread.currentThread().threadId()) {

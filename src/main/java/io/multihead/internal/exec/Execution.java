@@ -14,7 +14,7 @@ public final class Execution implements AutoCloseable {
     private final int parallelism;
     private final @Nullable WorkerPool pool;
     private final @Nullable Executor executor;
-    /** Never started: represents "some other thread" when a segment is queried for accessibility. */
+    /** A thread that is never started. It represents "some other thread" when a segment is queried for accessibility. */
     private final Thread probe = new Thread(() -> {}, "multihead-access-probe");
 
     private final FloatArrayPool arrays = new FloatArrayPool();
@@ -40,17 +40,17 @@ public final class Execution implements AutoCloseable {
         return pool != null && pool.isWorker(Thread.currentThread());
     }
 
-    /** Computes on the calling thread and {@code threads - 1} separate daemon threads, until closed. */
+    /** Returns an execution on the calling thread and on {@code threads - 1} separate daemon threads, which end after it is closed. */
     public static Execution threads(int threads) {
         return new Execution(threads, threads == 1 ? null : new WorkerPool(threads - 1), null, Workspace::new);
     }
 
-    /** Computes on the calling thread and, if it ever runs them, on {@code parallelism - 1} helpers in the executor. */
+    /** Returns an execution on the calling thread and on up to {@code parallelism - 1} helpers, if the executor runs them. */
     public static Execution on(Executor executor, int parallelism) {
         return on(executor, parallelism, Workspace::new);
     }
 
-    /** Does the same with another factory of workspaces. */
+    /** Returns an execution on an executor, with a given factory of workspaces. */
     static Execution on(Executor executor, int parallelism, Supplier<Workspace> workspaceMaker) {
         return new Execution(parallelism, null, parallelism == 1 ? null : executor, workspaceMaker);
     }
@@ -92,7 +92,7 @@ public final class Execution implements AutoCloseable {
         try {
             return workspaces.take();
         } catch (Throwable failed) {
-            // no memory for a new workspace: the thread does not work here, and close must not wait for it
+            // there is no memory for a new workspace: the call does not begin, and close must not wait for its thread
             workspaces.leave();
             throw failed;
         }
@@ -105,14 +105,14 @@ public final class Execution implements AutoCloseable {
     }
 
     /**
-     * Returns an array for intermediate results, at least as long as requested and with arbitrary contents; to be returned with {@link
-     * #giveBack(float[])}, or left to the garbage collector.
+     * Returns an array for intermediate results, at least as long as requested and with arbitrary contents. The caller returns it with
+     * {@link #giveBack(float[])}, or leaves it to the garbage collector.
      */
     public float[] takeFloats(int length) {
         return arrays.take(length);
     }
 
-    /** Keeps an array for later calls: above 64 MiB of them, only while calls use it. */
+    /** Keeps an array for later calls; above 64 MiB in total, only while calls use it. */
     public void giveBack(float[] floats) {
         arrays.giveBack(floats);
     }
@@ -138,7 +138,7 @@ public final class Execution implements AutoCloseable {
         }
     }
 
-    /** Submits helpers until there are enough or the executor rejects one. */
+    /** Submits helpers until there are enough or the executor rejects a helper. */
     private void submit(ParallelFor loop, long tasks) {
         Executor to = Checks.notNull(executor, "executor");
         try {
@@ -146,7 +146,7 @@ public final class Execution implements AutoCloseable {
                 to.execute(() -> help(loop));
             }
         } catch (RejectedExecutionException rejection) {
-            // the calling thread, and helpers that run already, do the work
+            // the calling thread, and helpers that already run, do the work
         }
     }
 
@@ -168,7 +168,7 @@ public final class Execution implements AutoCloseable {
      *
      * @throws IllegalStateException if the memory's arena is closed
      * @throws WrongThreadException if its arena is confined to another thread
-     * @throws IllegalArgumentException if its arena is confined to this thread and there are several
+     * @throws IllegalArgumentException if its arena is confined to this thread and there are several threads
      */
     public void requireAccess(Tensor tensor, String argument) {
         requireAccess(tensor.memory(), argument);
@@ -203,7 +203,8 @@ public final class Execution implements AutoCloseable {
     /** Fails if this execution's threads could not use memory that an arena allocates, as the other methods do. */
     public void requireAccess(Arena arena, String argument) {
         MemorySegment.Scope scope = arena.scope();
-        // an arena that is closed or confined to another thread allocates no memory; the scope tells the two apart
+        // an arena that is closed or confined to another thread allocates no memory; the scope distinguishes these
+        // cases
         if (!scope.isAlive()) {
             throw new IllegalStateException(argument + ": closed; expected an open arena");
         }
@@ -230,7 +231,7 @@ public final class Execution implements AutoCloseable {
         }
     }
 
-    /** Ends the threads and releases scratch memory; calls that began before it complete. Does nothing the second time. */
+    /** Ends the threads and releases scratch memory; calls that began earlier complete. A second call has no effect. */
     @Override
     public void close() {
         workspaces.close();

@@ -7,8 +7,8 @@ import java.util.Iterator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Arrays kept for the next call. A new array of some megabytes is zeroed, and its memory is not in the caches: 2 % of a layer's time, 4 % of
- * a training step's. Thread-safe.
+ * Arrays kept for the next call. A new array of some megabytes is zeroed, and its memory is not in the caches. These costs were 2 % of the
+ * time of a layer and 4 % of the time of a training step. Thread-safe.
  *
  * <p>Above 64 MiB, an array is dropped if {@link #AGE} arrays have been taken since it was given back. Therefore the results of a recorded
  * pass of any size are kept from step to step, but not after the training. The garbage collector may take any kept array when the heap is
@@ -27,7 +27,7 @@ final class FloatArrayPool {
      */
     private record Idle(SoftReference<float[]> array, int length, long since) {}
 
-    /** Least recently used first. */
+    /** Idle arrays, with the least recently used array first. */
     private final Deque<Idle> idle = new ArrayDeque<>();
 
     private long total;

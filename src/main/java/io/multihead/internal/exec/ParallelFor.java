@@ -35,7 +35,7 @@ final class ParallelFor {
     private long tasks;
     private int strips;
     private long tasksOfStrip;
-    /** The number of tasks of each strip that have been taken, or more. */
+    /** For each strip, at least the number of its tasks that have been taken. */
     private AtomicLongArray taken = new AtomicLongArray(1);
 
     private @Nullable Thread caller;
@@ -48,7 +48,7 @@ final class ParallelFor {
     /**
      * Runs all tasks on the calling thread and on threads that call {@link #help} during the loop, then throws the first failure.
      *
-     * @param invite requests help from other threads, after the loop is open
+     * @param invite requests help from other threads; called when the loop is open
      */
     void run(LoopBody newJob, long newTasks, Workspace scratch, Invitation invite) {
         open(newJob, newTasks);
@@ -115,7 +115,7 @@ final class ParallelFor {
     }
 
     private void leave() {
-        Thread waiting = caller; // before leaving: afterwards, the field may belong to another loop
+        Thread waiting = caller; // read before leaving: afterwards, the field may belong to another loop
         if (state.decrementAndGet() == CLOSED) {
             LockSupport.unpark(waiting);
         }
@@ -145,7 +145,7 @@ final class ParallelFor {
         }
     }
 
-    /** Keeps the first failure, which ends the loop early, and adds later ones to it. */
+    /** Keeps the first failure, which ends the loop early, and adds later failures to it. */
     private void fail(Throwable thrown) {
         Throwable first = failure.compareAndExchange(null, thrown);
         if (first != null && first != thrown) {

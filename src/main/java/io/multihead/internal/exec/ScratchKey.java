@@ -6,8 +6,8 @@ import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
- * Names an object of which every {@link Workspace} has one: a call's description, or a worker with its own arrays. A static
- * constant of the class that uses it.
+ * Names an object of which every {@link Workspace} has one: a call's description, or a worker with its own arrays. It is a static constant
+ * of the class that uses it.
  *
  * @param <T> the object's type
  */

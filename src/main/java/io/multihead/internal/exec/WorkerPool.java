@@ -28,7 +28,7 @@ final class WorkerPool {
     private volatile long round;
 
     private volatile boolean closed;
-    /** Weak, as workers keep the pool reachable. */
+    /** The owner of the workers. The reference is weak, since workers keep the pool reachable. */
     private volatile @Nullable WeakReference<Object> served;
 
     WorkerPool(int size) {
@@ -139,7 +139,10 @@ final class WorkerPool {
             thread = factory.newThread(this);
         }
 
-        /** Either this thread sees the flag, or the worker, which sets the flag first, sees the changes made before this call. */
+        /**
+         * Wakes the worker if it is parked. A worker sets the flag before it checks for changes. Therefore either this thread sees the
+         * flag, or the worker sees the changes that were made before this call.
+         */
         void wake() {
             if (parked) {
                 LockSupport.unpark(thread);
@@ -168,7 +171,10 @@ final class WorkerPool {
             used.close();
         }
 
-        /** Frees the replaced workspace: here, because only this worker knows when it has left a loop. */
+        /**
+         * Returns the present workspace and frees a replaced one. Only this worker can free it, because only this worker knows when it has
+         * left a loop.
+         */
         private Workspace current(Workspace used) {
             Workspace now = scratch;
             if (now != used) {
@@ -181,7 +187,7 @@ final class WorkerPool {
             parked = true;
             if (pool.round == seen && !pool.closed && scratch == used) {
                 LockSupport.parkNanos(pool, PARK_NANOS);
-                Thread.interrupted(); // a set flag would keep every later park from parking
+                Thread.interrupted(); // with the flag set, every later park would return immediately
             }
             parked = false;
             if (pool.servesNobody()) {

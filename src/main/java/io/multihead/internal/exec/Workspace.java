@@ -27,7 +27,7 @@ public final class Workspace {
     /**
      * Returns a scratch array with arbitrary contents: the same array at every call, until a longer one is needed.
      *
-     * @param key which one
+     * @param key the name of the array
      * @param length the smallest number of floats
      */
     public float[] floats(FloatsKey key, int length) {

@@ -8,8 +8,8 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The idle workspaces of an {@link Execution}, and the threads that are within a call. After {@link #close} only those threads may
- * continue; workspaces that they give back are dropped. Thread-safe.
+ * The idle workspaces of an {@link Execution}, and the threads that are within a call. After {@link #close}, only these threads may
+ * continue, and workspaces that they give back are dropped. Thread-safe.
  */
 final class Workspaces {
     private final Deque<Workspace> idle = new ArrayDeque<>();
@@ -25,7 +25,9 @@ final class Workspaces {
     private final BooleanSupplier isWorker;
     private final Supplier<Workspace> maker;
 
-    /** Creates no workspace yet; on threads for which {@code isWorker} is true, all calls are within a call that began earlier. */
+    /**
+     * Creates the object without workspaces. On threads for which {@code isWorker} is true, all calls are within a call that began earlier.
+     */
     Workspaces(BooleanSupplier isWorker, Supplier<Workspace> maker) {
         this.isWorker = isWorker;
         this.maker = maker;
@@ -70,7 +72,7 @@ final class Workspaces {
         return -1;
     }
 
-    /** Returns the workspace that was given back last, or a new one. */
+    /** Returns the workspace that was given back last, or a new workspace. */
     synchronized Workspace take() {
         Workspace last = idle.pollLast();
         return last == null ? maker.get() : last;

@@ -14,8 +14,8 @@ import jdk.jfr.FlightRecorder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One call of backward. Bound to checked arguments, it builds the schedule and runs its tasks, then the tasks of the bias, then a task for
- * each head's sink.
+ * One call of backward. It is bound to checked arguments, builds the schedule, and runs its tasks, then the tasks of the bias, then a task
+ * for each head's sink.
  */
 public final class BackwardCall extends Operation implements LoopBody {
     private static final ScratchKey<BackwardWorker> WORKER = ScratchKey.ofWorker(BackwardWorker::new);

@@ -21,9 +21,9 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One thread's backward: {@code dV += P^T dO}, {@code dK += dS^T Q}, {@code dQ^T += K^T dS^T} over pairs of blocks (Dao 2023, algorithm 2),
- * each in one chain: chains of 64, as in forward, cost 7 % here and change the error in units by less than the difference between runs.
- * Under a soft-cap, dX replaces dS.
+ * One thread's backward: {@code dV += P^T dO}, {@code dK += dS^T Q}, {@code dQ^T += K^T dS^T} over pairs of blocks (Dao 2023, algorithm 2).
+ * Each product is one chain. Chains of 64, as in forward, cost 7 % here and change the error in units by less than the difference between
+ * runs. Under a soft-cap, dX replaces dS.
  */
 final class BackwardWorker {
     private static final int DS_PANEL = AttentionBlocking.BACKWARD_KEYS * PANEL;
@@ -153,7 +153,7 @@ final class BackwardWorker {
         Positions.set(to, sum, to.offset() + head * to.stride(0));
     }
 
-    /** Returns a query block of this group, packed now unless this thread has packed it before. */
+    /** Returns a query block of this group, and packs the block unless this thread has packed it before. */
     private PackedQueries block(BackwardArguments call, long index) {
         int at = (int) index;
         while (blocks.length <= at) {

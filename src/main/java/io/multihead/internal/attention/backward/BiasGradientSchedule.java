@@ -16,17 +16,17 @@ final class BiasGradientSchedule {
     private final long[] strides = new long[AXES];
     /** Number of tasks along each axis; 1 for an axis that is summed. */
     private final long[] tasks = new long[AXES];
-    /** Indices of one task along each axis. */
+    /** The number of indices of one task along each axis. */
     private final long[] steps = new long[AXES];
 
-    /** Indices from one to before another. */
+    /** The indices {@code from} to {@code to - 1}. */
     record Range(long from, long to) {
         int length() {
             return (int) (to - from);
         }
     }
 
-    /** One task: the scores that it sums, and the size of its own part of the bias. */
+    /** One task: the scores that it sums, and the size of its part of the bias. */
     record Part(Range batch, Range head, Range query, Range key, int rows, int columns) {
         int size() {
             return rows * columns;

@@ -20,9 +20,9 @@ final class PackedKeys {
 
     /** {@code [chunk of headDim][key][ROW]}, of one head or of several adjacent heads: the head begins at {@link HeadRows#column}. */
     final HeadRows keys;
-    /** {@code [chunk of valueDim][key][ROW]}, in the same way. */
+    /** {@code [chunk of valueDim][key][ROW]}, of one head or of several adjacent heads. */
     final HeadRows values;
-    /** K^T, {@code [headDim][key]}, with non-finite elements zeroed: the rows that see such a key have NaN in every dS of it. */
+    /** K^T, {@code [headDim][key]}, with non-finite elements zeroed: the rows that see such a key have NaN in every dS of the key. */
     float[] transposedKeys = new float[0];
 
     long firstKey;

@@ -22,7 +22,7 @@ import java.util.Arrays;
 
 /**
  * Up to 256 query rows of one group: Q and dO in panels in both layouts, and for each row log-sum-exp, {@code D = rowsum(dO o O)}, its
- * position and the range of keys that it sees. Also the sum of dQ. Belongs to one thread.
+ * position and the range of keys that it sees. It also holds the sum of dQ. Belongs to one thread.
  *
  * <p>Non-finite elements would contaminate keys that their row does not see, since {@code 0 * NaN} is NaN. They are zeroed in the panels
  * that the sums dK and dV read; non-finite elements of dO are kept separately, and added to exactly the keys that their row sees.
@@ -51,7 +51,7 @@ final class PackedQueries {
     /** dQ^T: {@code [headDim][SUM_ROW]}. */
     float[] queryGradient = new float[0];
 
-    /** Per row: log-sum-exp in f32; the rounding error follows 256 floats later, and D another 256 later. */
+    /** For each row: log-sum-exp in f32, its rounding error 256 floats later, and D another 256 floats later. */
     final float[] statistics = new float[3 * MAX_ROWS];
 
     /** For each row, the end of the keys that it sees, counted from key 0. */
@@ -113,12 +113,12 @@ final class PackedQueries {
         return Lanes.roundUp(count, PANEL);
     }
 
-    /** Returns whether no row's keys end before or at this key. */
+    /** Returns whether the keys of every row end after {@code key}. */
     boolean allSeeUpTo(long key) {
         return common.end > key;
     }
 
-    /** Returns whether no row's keys begin after {@code key}. */
+    /** Returns whether the keys of every row begin at or before {@code key}. */
     boolean allSeeFrom(long key) {
         return common.first <= key;
     }
@@ -251,7 +251,8 @@ final class PackedQueries {
     }
 
     /**
-     * Returns {@code sum_j W_ij dW_ij} of one row over the keys with a weight: dW of the other keys, including hidden keys, is arbitrary.
+     * Returns {@code sum_j W_ij dW_ij} of one row over the keys whose weight is not 0. The gradient dW of the other keys, including hidden
+     * keys, is arbitrary.
      */
     private static float weightsMean(Tensor weights, Tensor gradient, Staging staging, HeadGroup group, long row) {
         Packer packer = staging.packer();

@@ -75,7 +75,7 @@ final class ScoreGradientTile {
     }
 
     /**
-     * Computes S and dP, masked, of the keys of a block from {@code first} on and the columns that see any of them.
+     * Computes the masked S and dP of the keys of a block from {@code first} on, and of the columns that see any of these keys.
      *
      * @return whether there are such columns; otherwise nothing was computed
      */
@@ -95,7 +95,7 @@ final class ScoreGradientTile {
         return true;
     }
 
-    /** Turns S into {@code M o P} and dP into dS; {@link #compute} comes first. */
+    /** Turns S into {@code M o P} and dP into dS; called after {@link #compute}. */
     void finish(BackwardArguments call, Packer packer, HeadGroup group, PackedQueries queries) {
         ScoreRule rule = call.problem.scores();
         boolean drops = rule.drops();
@@ -141,7 +141,7 @@ final class ScoreGradientTile {
         return dPThenDS;
     }
 
-    /** Turns dS into the gradient of the scores before the soft-cap, if there is one; {@link #finish} comes first. */
+    /** Turns dS into the gradient of the scores before the soft-cap, if there is one; called after {@link #finish}. */
     void throughCap(ScoreRule rule) {
         for (int r = 0; rule.softCap() != 0 && r < count; r++) {
             ScoreGradient.multiplyUnlessZero(dPThenDS, r * ROW + column, width, capFactors);
@@ -163,12 +163,12 @@ final class ScoreGradientTile {
         return column + width;
     }
 
-    /** Returns whether a query sees a key; between {@link #compute} and {@link #finish}. */
+    /** Returns whether a query sees a key; called between {@link #compute} and {@link #finish}. */
     boolean sees(int query, int key) {
         return query >= column && query < end() && sThenP[key * ROW + query] != Float.NEGATIVE_INFINITY;
     }
 
-    /** Drops every reference to memory of other owners. */
+    /** Drops every reference to the memory of other owners. */
     void release() {
         product.release();
         right.clear();

@@ -8,7 +8,7 @@ import io.multihead.internal.attention.mask.BoundMask;
 import io.multihead.internal.kernel.Lanes;
 
 /**
- * The columns of a tile, whole panels of query rows, from the first to the last row that sees any of the tile's keys. Columns outside would
+ * The columns of a tile, whole panels of query rows, from the first to the last row that sees any of the tile's keys. Other columns would
  * add only zeros. Belongs to one thread.
  */
 final class SeenColumns {
@@ -19,7 +19,7 @@ final class SeenColumns {
      * Finds the columns that see any of {@code keys} keys from {@code firstKey} on. Tensors of the mask that hide single keys are not
      * examined.
      *
-     * @return whether there are any
+     * @return whether there are such columns
      */
     boolean find(BoundMask mask, HeadGroup group, PackedQueries queries, long firstKey, int keys) {
         int low = 0;

@@ -40,7 +40,7 @@ final class Staging {
     /**
      * Begins a task.
      *
-     * @param newMostHeads the most heads whose rows are worth reading at once: the tasks of this thread
+     * @param newMostHeads the largest number of heads whose rows are worth reading together: the number of tasks of this thread
      */
     void bind(Packer newPacker, int newMostHeads) {
         packer = newPacker;
@@ -53,9 +53,9 @@ final class Staging {
     }
 
     /**
-     * Returns the number of heads, from one on, whose rows are read together.
+     * Returns the number of heads, from a given one on, whose rows are read together.
      *
-     * @param isWhole whether the rows are all rows of their head, so that they have one block
+     * @param isWhole whether one block contains all rows of a head
      */
     int heads(boolean isWhole, Tensor tensor, int head) {
         return isWhole ? Math.min(mostHeads, HeadRows.adjacent(tensor, head)) : 1;

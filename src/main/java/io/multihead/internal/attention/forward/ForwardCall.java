@@ -18,9 +18,9 @@ import jdk.jfr.FlightRecorder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One call of forward. Bound to checked arguments, it builds the schedule and runs its tasks; if keys are split, the states of the splits
- * are merged in a second round, unless the caller requests the states themselves. Not final, so that the API can add references to the
- * caller's objects.
+ * One call of forward. It is bound to checked arguments, builds the schedule, and runs its tasks. If keys are split, the states of the
+ * splits are merged in a second round, unless the caller requests the states. Not final, so that the API can add references to the caller's
+ * objects.
  */
 public class ForwardCall extends Operation implements LoopBody {
     private static final ScratchKey<ForwardWorker> WORKER = ScratchKey.ofWorker(ForwardWorker::new);
@@ -65,7 +65,7 @@ public class ForwardCall extends Operation implements LoopBody {
         arguments.bindStates(states);
     }
 
-    /** Sets the tensor that receives scores, and where they are read; null for none. */
+    /** Sets the tensor that receives scores, and the stage at which they are read; null for none. */
     public void bindScores(@Nullable Tensor scores, Stage stage) {
         arguments.tensors.bindScores(scores, stage);
     }
@@ -90,7 +90,7 @@ public class ForwardCall extends Operation implements LoopBody {
         return arguments.source();
     }
 
-    /** Runs everything, and records it if a flight recording asks for that. */
+    /** Runs the call, and records it if a flight recording is enabled. */
     public void run() {
         AttentionEvent event = FlightRecorder.isInitialized() ? AttentionEvent.start(false) : null;
         runTasks();
@@ -110,7 +110,7 @@ public class ForwardCall extends Operation implements LoopBody {
         merging = false;
         if (schedule.isSplit() && !saving) {
             stateFloats = (int) schedule.mostRows() * OnlineSoftmax.stateFloats(arguments.problem.valueDim());
-            // an int: otherwise the schedule does not split the keys
+            // the product is an int, since otherwise the schedule does not split the keys
             states = memory.atLeast(states, Math.multiplyExact(schedule.tasks(), stateFloats));
             run(this, schedule.tasks());
             merging = true;

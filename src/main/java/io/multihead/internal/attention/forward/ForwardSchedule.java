@@ -97,8 +97,8 @@ final class ForwardSchedule {
     }
 
     /**
-     * Tasks of one head group follow each other, so that a thread finds its keys still packed. Later rows come first, since under a causal
-     * mask they cost most and see every key that the others see.
+     * Fills the table. Tasks of one head group are consecutive, so that a thread finds its keys still packed. Later rows come first, since
+     * under a causal mask they cost most and see every key that the others see.
      */
     private void fill(ForwardArguments call, int maxRows, int threads) {
         AttentionProblem problem = call.problem;

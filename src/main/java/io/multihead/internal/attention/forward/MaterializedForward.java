@@ -18,8 +18,8 @@ import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 
 /**
- * Forward for callers that request weights or scores: all scores of a task first, then the softmax over whole rows, with the same steps as
- * the tiled path. Belongs to one thread.
+ * Forward for callers that request weights or scores. It computes all scores of a task, then the softmax over whole rows, with the same
+ * steps as the tiled path. Belongs to one thread.
  */
 final class MaterializedForward {
     private final QueryTile queries;
@@ -31,7 +31,7 @@ final class MaterializedForward {
     /** For each row of a tile, whether its softmax is NaN because one of its scores is NaN or plus infinity. */
     private final boolean[] isUndefined = new boolean[AttentionBlocking.QUERY_TILE];
 
-    /** Takes the parts of the worker that it belongs to. */
+    /** Creates an object that uses the parts of its worker. */
     MaterializedForward(QueryTile queries, VisibleKeys visible, PackedBlocks blocks, ScoreTile tile, float[] staging) {
         this.queries = queries;
         this.visible = visible;
@@ -56,7 +56,7 @@ final class MaterializedForward {
 
     /**
      * Returns the size, in floats, of the buffer for all scores of a task. The micro-kernel for int8 panels always stores four rows. For a
-     * single query, the other three rows go to the place of the next blocks' scores, and after the last block into padding.
+     * single query, the scores of the next blocks overwrite the other three rows. After the last block, padding holds these rows.
      */
     private static long scoreFloats(long keys, int rows) {
         int padding = rows == 1 ? (MicroKernel.MR_SMALL - 1) * ROW : 0;
@@ -64,7 +64,7 @@ final class MaterializedForward {
     }
 
     /**
-     * Returns the floats of one key block's scores: whole micro-tiles, except that the scores of a single row are stored one after another.
+     * Returns the number of floats of one key block's scores: whole micro-tiles, except that the scores of a single row are contiguous.
      */
     private static int blockFloats(int rows) {
         return (rows == 1 ? 1 : Lanes.roundUp(rows, Lanes.ROW_STEP)) * ROW;
@@ -146,7 +146,8 @@ final class MaterializedForward {
                 int keys = blockKeys(call, firstKey);
                 for (int r = 0; r < queries.tileRows(first); r++) {
                     if (held > 0) {
-                        // the softmax reads the scores after this step, and may scale them itself
+                        // the scores are scaled in a copy: the softmax reads them after this step, and may scale them,
+                        // too
                         System.arraycopy(tile.scores(), scoresOf(first, firstKey) + r * ROW, staging, 0, held);
                         RowOps.scale(staging, 0, Lanes.roundUp(held, PANEL), scale);
                     }
@@ -203,7 +204,7 @@ final class MaterializedForward {
         return multiplied ? tileKeys(call, firstRow, queries.tileRows(firstRow), firstKey) : 0;
     }
 
-    /** Returns the columns of a block in tensors of weights and scores, including columns beyond the sequence. */
+    /** Returns the number of columns of a block in tensors of weights and scores, including columns beyond the sequence. */
     private static int blockKeys(ForwardArguments call, long firstKey) {
         return (int) Math.min(AttentionBlocking.KEY_BLOCK, call.problem.keys() - firstKey);
     }

@@ -43,8 +43,8 @@ final class NativeRows {
 
     /**
      * Computes a row; {@code f0} and {@code t0} are the positions of its first elements. The maxima of the next row are found between the
-     * exponentials and their sum. They depend on neither, so the processor computes them while it waits for the last exponentials, which
-     * saves 12 % with rows of 256 and 5 % with rows of 2048 (Zen 4).
+     * exponentials and their sum. The maxima depend on neither, so the processor computes them while it waits for the last exponentials,
+     * which saves 12 % with rows of 256 and 5 % with rows of 2048 (Zen 4).
      *
      * @param next position of the first element of the next row; for the last row, of any row
      */

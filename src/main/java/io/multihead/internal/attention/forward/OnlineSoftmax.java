@@ -17,8 +17,8 @@ import java.util.Arrays;
  * Running softmax state of a block of query rows (Milakov and Gimelshein 2018; Dao et al. 2022, algorithm 1): per row the maximum
  * m, the denominator l as 32 partial sums, and the unnormalized output O with its compensation term. Belongs to one thread.
  *
- * <p>States of different keys merge: {@code m = max(m1, m2)}, {@code l = l1 e^(m1 - m) + l2 e^(m2 - m)}, and O likewise. A row that has
- * seen no key does not change the bits of the other state.
+ * <p>States of different keys merge: {@code m = max(m1, m2)}, {@code l = l1 e^(m1 - m) + l2 e^(m2 - m)}, and O like l. A row that has seen
+ * no key does not change the bits of the other state.
  */
 final class OnlineSoftmax {
     private final Scratch memory;
@@ -42,12 +42,12 @@ final class OnlineSoftmax {
         this.memory = memory;
     }
 
-    /** Returns the floats of one saved row. */
+    /** Returns the number of floats of one saved row. */
     static int stateFloats(int valueDim) {
         return 2 * Lanes.roundUp(valueDim, PANEL) + PANEL + 1;
     }
 
-    /** Starts before the first key. */
+    /** Resets the state: no row has seen a key. */
     void reset(int rows, int valueDim, float scoreScale) {
         int padded = Lanes.roundUp(rows, ROW_STEP) + ROW_STEP;
         width = Lanes.roundUp(valueDim, PANEL);
@@ -67,7 +67,8 @@ final class OnlineSoftmax {
         int padded = Lanes.roundUp(keys, COUNT);
         for (int r = 0; r < count; r++) {
             float before = maximum[tile + r];
-            // no branch that depends on the row: a misprediction would wait for its whole reduction, 2 % of attention
+            // there is no branch that depends on the row: a misprediction would wait for its whole reduction, 2 % of
+            // the time of attention
             float after = Math.max(before, RowOps.max(isCompiled, scores, at + r * ROW, padded));
             // a row that has seen no key has nothing to rescale
             rescale[r] = before == Float.NEGATIVE_INFINITY ? 0f : before - after;
@@ -113,17 +114,17 @@ final class OnlineSoftmax {
         return stride;
     }
 
-    /** Returns the elements of a row, padded to whole panels. */
+    /** Returns the number of elements of a row, padded to whole panels. */
     int width() {
         return width;
     }
 
-    /** Returns the floats from an element to its compensation term: the compensation terms of a row follow its elements. */
+    /** Returns the number of floats from an element to its compensation term: the compensation terms of a row follow its elements. */
     int compensation() {
         return width;
     }
 
-    /** Merges the state of the same rows over other keys into this one; the other state becomes arbitrary. */
+    /** Merges the state of the same rows over other keys into this state; the other state becomes arbitrary. */
     void merge(OnlineSoftmax other, int rows) {
         int padded = Lanes.roundUp(rows, PANEL);
         factors = memory.atLeast(factors, 2 * padded);
@@ -132,8 +133,8 @@ final class OnlineSoftmax {
             factors[row] = maximum[row] == both ? 0f : maximum[row] - both;
             factors[padded + row] = other.maximum[row] == both ? 0f : other.maximum[row] - both;
         }
-        // one call: C2 may compile this whole method as one unit; with two additions it reached its limit of nodes and
-        // boxed vectors
+        // one call for both: C2 may compile this whole method as one unit, and with two calls it reached its limit of
+        // nodes and boxed vectors
         Exp.shifted(factors, 0, 2 * padded, scale, 0f, unused, 0, 0f);
         for (int row = 0; row < rows; row++) {
             if (other.hasSeen(row)) {
@@ -142,7 +143,7 @@ final class OnlineSoftmax {
         }
     }
 
-    /** Returns whether the row has seen a key; a sum that is NaN is the result of a key, even if no maximum is. */
+    /** Returns whether the row has seen a key. A row whose sum is NaN has seen a key, even if its maximum is minus infinity. */
     private boolean hasSeen(int row) {
         return maximum[row] != Float.NEGATIVE_INFINITY || sums[row * PANEL] != 0f || hasSum(row);
     }

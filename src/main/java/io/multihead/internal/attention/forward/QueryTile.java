@@ -32,7 +32,7 @@ final class QueryTile {
     /**
      * Sets the rows: {@code newRows} of a head group from {@code newFirstRow} on.
      *
-     * @param newMostHeads the largest number of heads whose rows are worth reading together: the tasks of this thread
+     * @param newMostHeads the largest number of heads whose rows are worth reading together: the number of tasks of this thread
      */
     void bind(
             AttentionProblem problem, int sequence, int keyValueHead, long newFirstRow, int newRows, int newMostHeads) {
@@ -113,7 +113,7 @@ final class QueryTile {
         return group.head(firstRow + row);
     }
 
-    /** Returns the query of a row, counted from the sequence's first. */
+    /** Returns the query of a row, counted from the first query of the sequence. */
     long query(int row) {
         return group.query(firstRow + row);
     }
@@ -128,7 +128,7 @@ final class QueryTile {
         return group.position(tensor, firstRow + row);
     }
 
-    /** Writes scores or weights of a row, {@code keys} of them from a block's first key on. */
+    /** Writes {@code keys} scores or weights of a row, from a block's first key on. */
     void writeRow(Packer packer, float[] from, int at, int keys, Tensor to, int row, long firstKey) {
         long first = position(to, row) + firstKey * to.stride(3);
         packer.write(from, at, ROW, 1, keys, to, first, 0, to.stride(3));

@@ -18,8 +18,8 @@ import io.multihead.internal.layout.Scratch;
 import java.util.Arrays;
 
 /**
- * Scores of tiles, {@code S = Q K^T} masked, which the softmax turns into P in place; and {@code O = O + P V}. It holds one tile and one
- * key block, or all scores of a task if weights are requested. Belongs to one thread.
+ * Computes the masked scores of tiles, {@code S = Q K^T}, which the softmax turns into P in place, and then {@code O = O + P V}. It holds
+ * one tile and one key block, or all scores of a task if weights are requested. Belongs to one thread.
  */
 final class ScoreTile {
     private static final int TILE_FLOATS = AttentionBlocking.QUERY_TILE * ROW;
@@ -60,7 +60,10 @@ final class ScoreTile {
         block.multiplyKeys(product, queries.packed(), queries.packedAt(tile), queries.chunk(), count, keys, scores, at);
     }
 
-    /** Computes {@code S = Q K^T}, masked; already scaled if another transform follows, and otherwise scaled by the exponential. */
+    /**
+     * Computes {@code S = Q K^T}, masked. The scores are already scaled if another transform follows; otherwise the exponential scales
+     * them.
+     */
     void multiplyKeys(
             ForwardArguments call, Packer packer, KeyValueBlock block, int tile, long firstKey, int keys, int at) {
         multiplyUnmasked(block, tile, keys, at);
@@ -117,15 +120,15 @@ final class ScoreTile {
     private void drop(ScoreRule rule, int tile, long firstKey, int keys, int at) {
         dropped = memory.atLeast(dropped, TILE_FLOATS);
         for (int r = 0; r < queries.tileRows(tile); r++) {
-            // up to whole panels: weights beyond the keys are 0, and some panels are multiplied up to a few rows beyond
-            // them
+            // whole panels are copied: weights beyond the keys are 0, and some panels are multiplied up to a few rows
+            // beyond the keys
             System.arraycopy(scores, at + r * ROW, dropped, r * ROW, Lanes.roundUp(keys, PANEL));
             long counter = queries.dropoutCounter(tile + r);
             Philox.drop(dropped, r * ROW, keys, firstKey, counter, rule.dropoutSeed(), rule.dropoutRate(), words);
         }
     }
 
-    /** Drops every reference to memory of others. */
+    /** Drops every reference to the memory of other owners. */
     void release() {
         product.release();
     }

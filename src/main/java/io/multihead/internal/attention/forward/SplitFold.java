@@ -17,7 +17,7 @@ final class SplitFold {
     private final QueryTile queries;
     private final OutputWriter writer;
 
-    /** Takes the rows of the worker that it belongs to. */
+    /** Creates an object that uses the rows of its worker. */
     SplitFold(Scratch memory, QueryTile queries) {
         this.queries = queries;
         total = new OnlineSoftmax(memory);
@@ -25,12 +25,12 @@ final class SplitFold {
         writer = new OutputWriter(memory, queries);
     }
 
-    /** Returns the state over all splits so far, in which no key was seen: the first split may be computed in it. */
+    /** Resets and returns the state over all splits. The first split may be computed in it. */
     OnlineSoftmax begin(AttentionProblem problem) {
         return reset(total, problem);
     }
 
-    /** Returns a state in which no key was seen, for one split. */
+    /** Resets and returns the state over one split. */
     OnlineSoftmax next(AttentionProblem problem) {
         return reset(part, problem);
     }

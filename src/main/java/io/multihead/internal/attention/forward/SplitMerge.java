@@ -47,7 +47,7 @@ public final class SplitMerge extends Operation implements LoopBody {
     private void bindScores(int heads) {
         Tensor first = states.getFirst();
         boolean hasSinks = false;
-        // as long as there are heads, since the rule of a call has one per head
+        // one element per head, since the score rule of a call has one sink per head
         sinks = sinks.length == heads ? sinks : new float[heads];
         for (int head = 0; head < heads; head++) {
             sinks[head] = SplitStates.sink(first, 0, head, 0);

@@ -7,7 +7,7 @@ import io.multihead.internal.attention.mask.BoundMask;
 
 /**
  * The splits of a sequence's keys that become tasks: the number of the first split, counted from key 0, and their count. There is at least
- * one, so that the rows of a sequence without visible keys have a task that writes them.
+ * one split, so that the rows of a sequence without visible keys have a task that writes them.
  */
 final class SplitRange {
     private long first;
@@ -18,7 +18,7 @@ final class SplitRange {
         return Math.max(1, Math.ceilDiv(source.maxKeys() - source.start(), (long) AttentionBlocking.KEY_SPLIT));
     }
 
-    /** Sets one task over all keys, which determines its splits itself. */
+    /** Sets one task over all keys; the task determines its splits itself. */
     void setWhole() {
         first = 0;
         count = 1;
@@ -33,7 +33,8 @@ final class SplitRange {
     /**
      * Sets the splits that some query of a sequence can see. Causality, windows, key lengths and the keys that the storage still has
      * determine them. The state of any other split has seen no key, and its merge does not change any bit. Ranges of visible keys only move
-     * forward from query to query, so the first query has their beginning and the last query has their end.
+     * forward from query to query, so the range of the first query has the smallest key and the range of the last query has the largest
+     * end.
      */
     void setVisible(AttentionProblem problem, BoundMask mask, KeyValueSource source, int sequence) {
         long queries = problem.queries(sequence);

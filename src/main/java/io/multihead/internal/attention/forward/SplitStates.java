@@ -14,9 +14,8 @@ import io.multihead.tensor.Tensor;
 
 /**
  * Reads and writes states of splits that the caller keeps: tensors {@code [batch, queryHeads, queries, splits, size]} in f32. A row
- * contains the state that {@link OnlineSoftmax#save} saves, and the values that merging needs in addition, so that a state describes
- * itself: the scale of the exponent, the sink of the head, the number of the split among all splits of the sequence, and its number of
- * keys. Belongs to one thread.
+ * contains the state that {@link OnlineSoftmax#save} saves, and the other values that merging needs: the scale of the exponent, the sink of
+ * the head, the number of the split among all splits of the sequence, and its number of keys. Belongs to one thread.
  */
 public final class SplitStates {
     /** From this number on, f32 does not hold all numbers of splits exactly. */
@@ -43,7 +42,7 @@ public final class SplitStates {
         this.memory = memory;
     }
 
-    /** Returns the elements of the last axis. */
+    /** Returns the number of elements of the last axis. */
     public static int size(int valueDim) {
         return OnlineSoftmax.stateFloats(valueDim) + NUMBERS;
     }
@@ -79,7 +78,7 @@ public final class SplitStates {
         return number(states, batch, head, split, SPLIT);
     }
 
-    /** Returns the number of keys of its sequence in the split, visible or not. */
+    /** Returns the number of keys in the split, including hidden keys. */
     public static float keys(Tensor states, long batch, long head, long split) {
         return number(states, batch, head, split, KEYS);
     }

@@ -15,11 +15,11 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Merges two states, each the output and log-sum-exp over some keys, into one state over all of them (Milakov and Gimelshein 2018): each
+ * Merges two states, each the output and log-sum-exp over some keys, into one state over all these keys (Milakov and Gimelshein 2018): each
  * output is weighted by the share of its keys in all weights. Products and their sum are computed in {@code double} and rounded once.
  *
- * <p>A state that saw no key is omitted, and its output is ignored. A state that saw a key is never omitted, however small its share is:
- * NaN and infinity affect every row that sees them, even with a share of 0.
+ * <p>A state that saw no key is omitted, and its output is ignored. A state that saw a key is never omitted: NaN and infinity affect every
+ * row that sees them, even with a share of 0.
  *
  * <p>A task is up to 64 queries of one head.
  */
@@ -106,7 +106,7 @@ public final class StateMerge extends Operation implements LoopBody {
         Positions.set(logSumExp, sum, Positions.of(logSumExp, batch, head, query));
     }
 
-    /** Stores the sum of both outputs, each times its share, in a row. */
+    /** Stores the sum of both outputs, weighted by their shares, in a row. */
     private void mix(
             Workspace scratch, long batch, long head, long query, double leftShare, double rightShare, float[] row) {
         int padded = padded((int) merged.output().dim(3));

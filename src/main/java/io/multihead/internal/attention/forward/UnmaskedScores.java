@@ -26,7 +26,7 @@ final class UnmaskedScores {
     private final ScoreTile tile;
     private final float[] staging;
 
-    /** Takes the parts of the worker that it belongs to. */
+    /** Creates an object that uses the parts of its worker. */
     UnmaskedScores(QueryTile queries, PackedBlocks blocks, ScoreTile tile, float[] staging) {
         this.queries = queries;
         this.blocks = blocks;

@@ -39,17 +39,17 @@ final class VisibleKeys {
         }
     }
 
-    /** Returns the first key of any row. */
+    /** Returns the smallest first key of the rows. */
     long first() {
         return first;
     }
 
-    /** Returns the end of the keys of all rows. */
+    /** Returns the largest end of the keys of the rows. */
     long end() {
         return end;
     }
 
-    /** Returns the first key of the block that holds the first key of any row. */
+    /** Returns the first key of the block that holds {@link #first}. */
     long firstBlock() {
         return first / AttentionBlocking.KEY_BLOCK * AttentionBlocking.KEY_BLOCK;
     }
@@ -69,7 +69,7 @@ final class VisibleKeys {
         return (int) Math.max(0, Math.min(keys, firsts[row] - firstKey));
     }
 
-    /** Returns the number of keys of the block that some rows are multiplied by, counted from the block's first; 0 to skip it. */
+    /** Returns the number of keys, from the first key of the block on, by which some rows are multiplied; 0 if the block is skipped. */
     int keysOf(int firstRow, int rows, QueryTile queries, BoundMask mask, long firstKey, int blockKeys) {
         long most = 0;
         boolean seen = false;

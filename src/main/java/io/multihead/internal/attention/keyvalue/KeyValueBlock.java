@@ -38,9 +38,12 @@ public final class KeyValueBlock {
     private final SegmentedPanels valueRuns = new SegmentedPanels();
     private final PackedPanels packedKeys = new PackedPanels();
     private final PackedPanels packedValues = new PackedPanels();
-    /** Moved out of {@link #packedValues} and valid as long as these panels, also while a task reads the block in place. */
+    /**
+     * The non-finite values that were moved out of {@link #packedValues}. They are valid as long as these panels, even while a task reads
+     * the block in place.
+     */
     private final NonFiniteValues nonFinite;
-    /** Rows of this head and the next heads, if they are adjacent in memory. */
+    /** Rows of this head, and of the next heads if the heads are adjacent in memory. */
     private final HeadRows keyRows;
 
     private final HeadRows valueRows;
@@ -85,7 +88,7 @@ public final class KeyValueBlock {
     /**
      * Determines where the keys are stored.
      *
-     * @param rows the number of query rows that will read them: if there are few, they widen narrow panels in registers
+     * @param rows the number of query rows that will read the keys; a few rows widen narrow panels in registers
      * @param newMostHeads the largest number of heads whose rows may be read together, including this one
      */
     void locate(long newFirstKey, int newCount, int rows, int newMostHeads) {
@@ -180,7 +183,7 @@ public final class KeyValueBlock {
     }
 
     /**
-     * Reads all rows of the sequence, of this head and of the heads next to it, unless they were read with the rows of another head.
+     * Reads all rows of the sequence, of this head and of the adjacent heads, unless they were read with the rows of another head.
      *
      * @return false if no head is adjacent to this one, or the keys are more than a block
      */
@@ -222,7 +225,10 @@ public final class KeyValueBlock {
         panels.widen(from, depth, Panels.UNSCALED, 0, to, at);
     }
 
-    /** Widens values into panels of all keys, one run of 64 keys with all its dims after another, so that memory is read as one stream. */
+    /**
+     * Widens values into panels of all keys. Runs of 64 keys, each with all dims, are widened in order, so that memory is read as one
+     * stream.
+     */
     private void widenValues(PanelMemory to) {
         int width = Lanes.roundUp(valueDim, PANEL);
         for (int key = 0; key < count; key += AttentionBlocking.VALUE_CHAIN) {
@@ -262,7 +268,7 @@ public final class KeyValueBlock {
             }
         }
         if (scaled && !inBlocks) {
-            // once for each score, instead of once for each element of a key
+            // the scale is applied once for each score, instead of once for each element of a key
             for (int r = 0; r < rows; r++) {
                 RowOps.multiply(scores, at + r * ROW, Lanes.roundUp(keys, PANEL), scales.values(), 0);
             }

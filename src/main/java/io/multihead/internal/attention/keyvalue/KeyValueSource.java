@@ -13,7 +13,7 @@ public interface KeyValueSource {
     /** Returns the number of key/value heads. */
     int heads();
 
-    /** Returns the elements of a key. */
+    /** Returns the number of elements of a key. */
     int headDim();
 
     int valueDim();
@@ -35,7 +35,10 @@ public interface KeyValueSource {
         return 0;
     }
 
-    /** Returns the number of keys of all sequences that precede the stored keys and are stored elsewhere: whole splits. */
+    /**
+     * Returns the number of keys of every sequence that precede the stored keys and are stored elsewhere: a multiple of the keys of a
+     * split.
+     */
     default long start() {
         return 0;
     }
@@ -52,7 +55,7 @@ public interface KeyValueSource {
      * Fails if a tensor that will be written overlaps the memory.
      *
      * @param written a result of the call
-     * @param argument its name
+     * @param argument the name of the tensor in errors
      */
     void requireApart(Tensor written, String argument);
 

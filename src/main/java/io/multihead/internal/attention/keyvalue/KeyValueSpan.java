@@ -10,8 +10,8 @@ import org.jspecify.annotations.Nullable;
  * The location of some consecutive keys and values of one head: rows of tensors, which attention packs, or panels, which it reads in place.
  * {@link KeyValueSource#locate} fills it; there is one object per thread, which is reused.
  *
- * <p>Panels, for a span of n keys, where n is a multiple of {@link #MIN_PANEL_KEYS} that divides 256, with all elements in one native
- * memory:
+ * <p>The panels of a span have the following layout, with all elements in one native memory. The number of keys n is a multiple of {@link
+ * #MIN_PANEL_KEYS} that divides 256:
  *
  * <ul>
  *   <li>keys {@code [headDim / 256][n / 32][256][32]}: element d of key j at {@code (d / 256)(256 n) + (j / 32)(32 c) + 32 (d %
@@ -20,8 +20,8 @@ import org.jspecify.annotations.Nullable;
  *   <li>for BF16 and F16, two elements in a word: if a row of 32 elements begins at element e, the word {@code e / 2 + l} holds element l
  *       of the row in its high half and element {@code l + 16} in its low half
  *   <li>for I8, four interleaved rows of a panel: row k of a panel's column l is byte {@code 128 (k / 4) + 4 l + k % 4} of the panel, whose
- *       rows c are rounded up to a multiple of four; and an f32 scale per key, or per 32 elements of a key, and one per value, which
- *       multiply their elements and are finite also for keys that do not exist yet
+ *       rows c are rounded up to a multiple of four. There is an f32 scale per key, or per 32 elements of a key, and one per value. Scales
+ *       multiply their elements, and are finite also for keys that do not exist yet
  * </ul>
  */
 public final class KeyValueSpan {

@@ -37,7 +37,7 @@ public final class PackedBlocks {
      *
      * @param newRows the number of query rows that will read each block
      * @param newKeepsAll whether all blocks are kept; otherwise each replaces the previous one
-     * @param newMostHeads the most heads whose rows are worth reading at once: the tasks of this thread
+     * @param newMostHeads the largest number of heads whose rows are worth reading together: the number of tasks of this thread
      */
     public void bind(KeyValueSource newSource, HeadGroup group, int newRows, boolean newKeepsAll, int newMostHeads) {
         mostHeads = newMostHeads;
@@ -52,7 +52,7 @@ public final class PackedBlocks {
         firstBlock = newSource.firstKey(sequence) / AttentionBlocking.KEY_BLOCK;
     }
 
-    /** Returns a located block, packed as far as an earlier task has packed it. */
+    /** Returns a located block. Keys and values that an earlier task has packed are still packed. */
     public KeyValueBlock block(long firstKey, int count) {
         KeyValueBlock block = blocks[0];
         if (keepsAll) {

@@ -11,8 +11,8 @@ public final class ShardKeyValues implements KeyValueSource {
     /**
      * Creates a shard.
      *
-     * @param shard counts its keys from 0
-     * @param start the keys before it, whole splits
+     * @param shard the keys and values, counted from 0
+     * @param start the number of keys before the shard, a multiple of the keys of a split
      */
     public ShardKeyValues(KeyValueSource shard, long start) {
         this.shard = shard;

@@ -9,8 +9,7 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Keys and values in two tensors: one sequence per batch, with all keys or a separate number of keys, or sequences packed one after another
- * in one batch.
+ * Keys and values in two tensors: one sequence per batch, with all keys or a separate number of keys, or packed sequences in one batch.
  */
 public final class TensorKeyValues implements KeyValueSource {
     private static final long[] NONE = {};
@@ -46,8 +45,8 @@ public final class TensorKeyValues implements KeyValueSource {
     }
 
     /**
-     * Returns a source of the first keys of packed sequences that is bound before each use; shares the offsets and the numbers of keys, which
-     * may change between uses.
+     * Returns a source of the first keys of packed sequences that is bound before each use. The offsets and the numbers of keys are shared,
+     * and may change between uses.
      */
     public static TensorKeyValues packed(long[] offsets, long[] lengths) {
         return new TensorKeyValues(null, null, offsets, lengths);

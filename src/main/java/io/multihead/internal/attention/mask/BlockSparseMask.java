@@ -47,8 +47,8 @@ public final class BlockSparseMask {
     }
 
     /**
-     * Sets the scores of keys that are not kept to minus infinity. The key of the index is a multiple of the number of keys rounded up to a
-     * power of two, so that a block neither begins before it nor ends between two tiles of one block.
+     * Sets the scores of keys that are not kept to minus infinity. The key of the index must be a multiple of {@code keys} rounded up to a
+     * power of two. Then the key is the first key of a block, or all keys of the call are in one block.
      */
     public void apply(float[] scores, int at, ScoreIndex index, int keys) {
         for (int first = 0; first < keys; first += size) {

@@ -44,7 +44,7 @@ public final class BoundMask {
     /**
      * Resolves a mask.
      *
-     * @param parts of the mask
+     * @param parts the parts of the mask
      * @param queries number of queries, or -1 if sequences differ
      * @param keys number of keys, the largest number that a sequence may have
      * @throws IllegalArgumentException if a tensor does not broadcast or the lengths do not fit
@@ -105,7 +105,7 @@ public final class BoundMask {
         }
     }
 
-    /** Returns the number of existing keys of a sequence: if there are key lengths, the sequence ends there. */
+    /** Returns the number of existing keys of a sequence, which key lengths may limit. */
     public long end(long batch, long keys) {
         long end = keys;
         for (int i = 0; i < lengthsCount; i++) {
@@ -185,8 +185,8 @@ public final class BoundMask {
      *
      * @param at index of the first score of the row in {@code scores}
      * @param staging a buffer for the same number of floats, rounded up to whole panels
-     * @param index of the first score
-     * @param keys number of scores
+     * @param index the index of the first score
+     * @param keys the number of scores
      */
     public void apply(Packer packer, float[] scores, int at, float[] staging, ScoreIndex index, int keys) {
         int padded = Lanes.roundUp(keys, Lanes.PANEL);
@@ -235,7 +235,7 @@ public final class BoundMask {
         tensorCount++;
     }
 
-    /** Fails if a sequence has fewer keys than its length states; {@link #bind} knows only the keys of the longest sequence. */
+    /** Fails if a sequence has fewer keys than its length states; {@link #bind} has only the number of keys of the longest sequence. */
     public void requireLengths(int sequence, long keys) {
         for (int i = 0; i < lengthsCount; i++) {
             long length = lengths[i][lengths[i].length == 1 ? 0 : sequence];

@@ -31,9 +31,9 @@ public final class ScoreTransform {
     }
 
     /**
-     * Transforms the scores {@code from} up to {@code to} of a row; the others become arbitrary.
+     * Transforms the scores {@code from} to {@code to - 1} of a row; the other scores become arbitrary.
      *
-     * @param at where the row starts in {@code scores}
+     * @param at index of the first score of the row in {@code scores}
      * @param position the query's position among the keys; it may be before the first or after the last
      */
     public void apply(
