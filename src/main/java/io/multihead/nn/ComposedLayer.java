@@ -6,7 +6,10 @@ import io.multihead.tensor.Tensor;
 import java.util.List;
 import java.util.Map;
 
-/** A layer made from another one, such as a sequence; methods that its class does not implement are delegated to that layer. */
+/**
+ * A layer that contains another layer, such as a sequence. Methods that a subclass does not implement are delegated to the
+ * inner layer.
+ */
 abstract class ComposedLayer implements Layer {
     final Layer inner;
 

@@ -14,9 +14,10 @@ import org.jspecify.annotations.Nullable;
  * nn.CrossEntropyLoss}: the mean of {@code log sum_j e^(x_j - m) - (x_target - m)} with {@code m = max x} over all rows whose
  * target is not ignored. If every row is ignored, the loss and the gradient are 0; PyTorch gives NaN.
  *
- * <p>Stable for logits of any size. A logit of minus infinity has probability 0; a row that holds NaN, plus infinity, or only
- * minus infinity makes the loss NaN. Sums over classes are f32, and sums over rows are {@code double}, in row order: the same
- * bits for any number of threads. Immutable and thread-safe; the caller owns tensors and targets.
+ * <p>The computation is stable for logits of any size. A logit of minus infinity has probability 0; a row that holds NaN,
+ * plus infinity, or only minus infinity makes the loss NaN. Sums over classes are f32, and sums over rows are {@code double},
+ * in row order, so results have the same bits for any number of threads. Immutable and thread-safe; the caller owns tensors
+ * and targets.
  */
 public final class CrossEntropy {
     private static final int PYTORCH_IGNORES = -100;
@@ -33,7 +34,7 @@ public final class CrossEntropy {
     }
 
     /**
-     * {@return the loss that ignores rows of another target}
+     * {@return the loss that ignores rows with a given target}
      *
      * @param target the ignored target; it may also be a class
      */
@@ -62,12 +63,12 @@ public final class CrossEntropy {
      * @param cpu threads and scratch
      * @param logits {@code [..., classes]}, any floating-point type and strides
      * @param targets the target class of every row, row-major
-     * @param gradient of the logits' shape, written; may be {@code logits} itself
+     * @param gradient a tensor of the logits' shape, written; may be {@code logits} itself
      * @return the loss
      * @throws IllegalArgumentException if a shape or target does not fit or memory overlaps otherwise; nothing is written
      */
     public double lossAndGradient(Compute cpu, Tensor logits, int[] targets, Tensor gradient) {
-        int[] rows = Checks.notNull(targets, "targets").clone(); // otherwise a caller could change them after the check
+        int[] rows = Checks.notNull(targets, "targets").clone(); // a caller could change the targets after the check
         TensorChecks tensors = check(cpu, logits, rows);
         Shape shape = logits.shape();
         if (gradient == logits) {

@@ -15,8 +15,8 @@ import org.jspecify.annotations.Nullable;
  * #forward} copies.
  *
  * <p>Whether an element is dropped depends only on the seed and on its row-major index (Philox4x32-10), not on memory, element
- * type or threads. Backward drops the same elements. If nothing is dropped, elements are copied bit by bit if the element types
- * are equal. Without parameters; immutable and thread-safe.
+ * type or threads. Backward drops the same elements. If nothing is dropped and the element types are equal, elements are copied
+ * bit by bit. Without parameters; immutable and thread-safe.
  */
 public final class Dropout implements Layer {
     private final double rate;
@@ -26,7 +26,7 @@ public final class Dropout implements Layer {
     }
 
     /**
-     * {@return a layer of this rate}
+     * {@return a layer with this rate}
      *
      * @param rate the probability of dropping an element, 0 to 1
      * @throws IllegalArgumentException if the rate is not a probability

@@ -16,8 +16,8 @@ abstract class ElementLayer implements Layer {
     private final ElementwiseCall.Function gradient;
 
     /**
-     * A layer of a function, which is also given as part of a product, and of the function that converts output gradients to input
-     * gradients.
+     * Creates a layer from a function, the same function as part of a product, and the function that converts output gradients to
+     * input gradients.
      */
     ElementLayer(Activation activation, ElementwiseCall.Function function, ElementwiseCall.Function gradient) {
         this.activation = activation;
@@ -70,7 +70,9 @@ abstract class ElementLayer implements Layer {
             }
         }
 
-        /** Replaces gradients with respect to the output by gradients with respect to the input, which need no other memory then. */
+        /**
+         * Replaces gradients with respect to the output by gradients with respect to the input, so that no other memory is needed.
+         */
         void differentiateInPlace(Tensor upstream) {
             differentiate(upstream, upstream, Map.of());
         }

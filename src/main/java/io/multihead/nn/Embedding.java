@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Embedding implements Layer {
     private static final String WEIGHT = "weight";
-    /** Whole numbers below it are exact in f32. */
+    /** Whole numbers below this limit are exact in f32. */
     private static final long MOST = 1L << 24;
 
     private static final FloatsKey ROW = new FloatsKey();
@@ -55,7 +55,7 @@ public final class Embedding implements Layer {
         return new Embedding(weight);
     }
 
-    /** Fails unless a table has floating-point elements and rows of a length that a buffer holds. */
+    /** Fails unless a table has floating-point elements and rows that fit in a buffer. */
     static void requireTable(Tensor weight, String rows) {
         TensorChecks.requireFloating(weight, WEIGHT);
         if (weight.rank() != 2) {
@@ -94,7 +94,7 @@ public final class Embedding implements Layer {
     }
 
     /**
-     * Looks ids up.
+     * Looks up the rows of ids.
      *
      * @param cpu threads and scratch
      * @param ids rows of the table, 0 to vocabulary - 1
@@ -118,13 +118,13 @@ public final class Embedding implements Layer {
     }
 
     /**
-     * Adds the table's gradient, id by id in ascending order of i: {@code weightGradient[ids_i] += dy_i}, each addition
-     * rounded to f32 and to the gradient's element type. Runs on the calling thread, since ids may repeat.
+     * Adds the gradient of the table in ascending order of i: {@code weightGradient[ids_i] += dy_i}, each addition rounded to f32 and to
+     * the gradient's element type. Runs on the calling thread, since ids may repeat.
      *
      * @param cpu scratch
      * @param ids the rows that forward looked up
      * @param outputGradient {@code [..., dim]} with as many rows as ids
-     * @param weightGradient of the table's shape, added to
+     * @param weightGradient a tensor of the table's shape, added to
      * @throws IllegalArgumentException if a shape or id does not fit or memory overlaps; nothing is written
      */
     public void backward(Compute cpu, int[] ids, Tensor outputGradient, Tensor weightGradient) {
@@ -167,7 +167,7 @@ public final class Embedding implements Layer {
     }
 
     /**
-     * Looks ids up.
+     * Looks up the rows of ids.
      *
      * @param cpu threads and scratch
      * @param x {@code [...]} f32, rows of the table
@@ -215,7 +215,7 @@ public final class Embedding implements Layer {
         return ids;
     }
 
-    /** A copy of ids that are rows of the table, one for every row of a tensor. */
+    /** Returns a copy of the ids, or fails unless each id is a row of the table and every row of a tensor has one id. */
     private int[] require(int[] ids, Tensor tensor, String name) {
         int[] rows = Checks.notNull(ids, "ids").clone();
         Shape shape = Checks.notNull(tensor, name).shape();

@@ -12,9 +12,9 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The position-wise feed-forward network (Vaswani et al. 2017, section 3.3): {@code linear2(drop(act(linear1(x))))}, parameters
+ * The position-wise feed-forward network (Vaswani et al. 2017, section 3.3): {@code linear2(drop(act(linear1(x))))}. Its parameters are
  * {@code linear1.weight} {@code [hidden, embedDim]}, {@code linear1.bias}, {@code linear2.weight} {@code [embedDim, hidden]} and
- * {@code linear2.bias}; or with a gate, {@link #gated}. Thread-safe in inference.
+ * {@code linear2.bias}. {@link #gated} makes a network with a gate. Thread-safe in inference.
  */
 public final class FeedForward extends ComposedLayer {
     private FeedForward(Sequence layers) {
@@ -50,9 +50,9 @@ public final class FeedForward extends ComposedLayer {
     }
 
     /**
-     * {@return a network with a gate, {@code down_proj(drop(f(gate_proj(x)) up_proj(x)))} (Shazeer 2020), as in Llama with SiLU}.
-     * Its parameters are {@code gate_proj.weight} and {@code up_proj.weight} {@code [hidden, embedDim]}, {@code down_proj.weight}
-     * {@code [embedDim, hidden]}, and for each a {@code bias} if there is one.
+     * {@return a network with a gate, {@code down_proj(drop(f(gate_proj(x)) up_proj(x)))} (Shazeer 2020), as in Llama with SiLU}. Its
+     * parameters are {@code gate_proj.weight} and {@code up_proj.weight} {@code [hidden, embedDim]}, {@code down_proj.weight}
+     * {@code [embedDim, hidden]}, and the {@code bias} of each layer that has one.
      *
      * @param embedDim features of input and output
      * @param hidden features between the linear layers

@@ -27,7 +27,7 @@ public final class GatedLinear extends ComposedLayer {
     private final Sequence gate;
     private final Layer up;
 
-    /** This layer's inner layer is stored as both, for the names. */
+    /** The inner layer is a sequence of both layers, which only defines the names of parameters. */
     private GatedLinear(Layer gate, Layer function, Layer up) {
         super(Sequence.of(new Part(GATE, gate), new Part(UP, up)));
         this.gate = Sequence.of(new Part("", gate), new Part("", function));
@@ -38,12 +38,12 @@ public final class GatedLinear extends ComposedLayer {
      * {@return the gated layer of two linear layers}
      *
      * @param gate the layer of the gate
-     * @param function of the gate: a layer without parameters that keeps the shape, such as {@link Silu}
+     * @param function the function of the gate: a layer without parameters that keeps the shape, such as {@link Silu}
      * @param up the other layer, with the same inputs and outputs
      * @throws IllegalArgumentException if the layers differ in inputs or outputs, or the function has parameters
      */
     public static GatedLinear of(Linear gate, Layer function, Linear up) {
-        // not from parameters: a layer of packed weights has none, or only a bias
+        // sizes do not come from parameters, since a layer of packed weights has none, or only a bias
         if (Checks.notNull(up, "up").inputs() != Checks.notNull(gate, "gate").inputs()
                 || up.outputs() != gate.outputs()) {
             throw Checks.fail("up", "weight " + sizes(up), "expected " + sizes(gate) + ", as in gate");

@@ -10,8 +10,9 @@ import io.multihead.internal.nn.ElementwiseCall;
  * The Gaussian error linear unit (Hendrycks and Gimpel 2016), like PyTorch's {@code nn.GELU}, on every element of a tensor of any
  * shape.
  *
- * <p>Accurate to a few units in the last place of f32 for negative numbers too, until the result is below {@code 2^-122}, where it is 0.
- * Minus infinity gives 0; NaN stays NaN. Without parameters; immutable and thread-safe; the same bits for any number of threads.
+ * <p>Results are accurate to a few units in the last place of f32, also for negative numbers. For large negative numbers, a result of
+ * magnitude below {@code 2^-122} becomes 0. Minus infinity gives 0; NaN stays NaN. Without parameters; immutable and thread-safe; the
+ * same bits for any number of threads.
  */
 public final class Gelu extends ElementLayer {
     private Gelu(Activation activation, ElementwiseCall.Function function, ElementwiseCall.Function gradient) {

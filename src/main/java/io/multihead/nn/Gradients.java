@@ -23,7 +23,7 @@ public final class Gradients {
      * Allocates the gradient of every parameter.
      *
      * @param arena owns the memory
-     * @param layer whose parameters
+     * @param layer the layer whose parameters have gradients
      * @return dense f32 zeros of each parameter's shape, in the layer's order, unmodifiable
      */
     public static Map<String, Tensor> zeros(Arena arena, Layer layer) {
@@ -38,9 +38,9 @@ public final class Gradients {
     /**
      * Returns the gradients of a part of a layer.
      *
-     * @param prefix of the part's names, including its dot, for example {@code "linear1."}
-     * @param gradients by name
-     * @return those entries without the prefix: the same tensors, unmodifiable
+     * @param prefix the prefix of the part's names, including the dot, for example {@code "linear1."}
+     * @param gradients the gradients by name
+     * @return the entries of the part, by names without the prefix: the same tensors, unmodifiable
      */
     public static Map<String, Tensor> under(String prefix, Map<String, Tensor> gradients) {
         Checks.notNull(prefix, "prefix");
@@ -57,7 +57,7 @@ public final class Gradients {
      * Sets all gradients to 0, as needed before the first backward of a step. Backward adds to gradients, so several passes
      * before a step accumulate.
      *
-     * @param gradients by name, changed
+     * @param gradients the gradients by name, changed
      * @throws IllegalArgumentException if a gradient cannot be written; nothing is
      *     written
      * @throws IllegalStateException if the arena of a gradient is closed; nothing is
@@ -75,7 +75,7 @@ public final class Gradients {
      * Multiplies all gradients by a factor, for example the reciprocal of the number of accumulated passes.
      *
      * @param cpu threads and scratch
-     * @param gradients by name, any floating-point type, changed
+     * @param gradients the gradients by name, any floating-point type, changed
      * @param factor finite as f32
      * @throws IllegalArgumentException if the factor is not finite as f32 or a gradient cannot be written; nothing is written
      */
@@ -91,7 +91,7 @@ public final class Gradients {
      * Returns the Euclidean norm of all gradients as one vector.
      *
      * @param cpu threads and scratch
-     * @param gradients by name, any floating-point type
+     * @param gradients the gradients by name, any floating-point type
      * @return the square root of the sum of squares, in f64, row by row of the last axis, in the natural order of the names; the same
      *     bits on any threads
      * @throws ArithmeticException if an element is not finite; the message names its tensor
@@ -129,7 +129,7 @@ public final class Gradients {
      * Scales all gradients down if their norm exceeds a limit (Pascanu et al. 2013), like PyTorch's {@code clip_grad_norm_}.
      *
      * @param cpu threads and scratch
-     * @param gradients by name, any floating-point type, changed
+     * @param gradients the gradients by name, any floating-point type, changed
      * @param most the largest norm that is not scaled down, above 0
      * @return the norm before the gradients are scaled
      * @throws IllegalArgumentException if the limit is not above 0 or a gradient cannot be written; nothing is written

@@ -11,7 +11,7 @@ import java.util.List;
  * elements between the two are never written to memory.
  */
 record InferenceStep(Layer layer, Activation activation) {
-    /** Returns the steps of consecutive layers, with the bits of the layers. */
+    /** Returns the steps of consecutive layers. The results have the same bits as the layers' results. */
     static List<InferenceStep> of(List<Layer> layers) {
         List<InferenceStep> steps = new ArrayList<>();
         for (int i = 0; i < layers.size(); i++) {

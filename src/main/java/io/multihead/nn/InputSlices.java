@@ -5,8 +5,8 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 
 /**
- * The slices in which an inference of several layers is computed one after another. Without them a stack of six blocks of 384 features
- * would need 840 MB of arrays for 32 x 256 tokens.
+ * The slices of an input for which an inference of several layers is computed one after another. Without slices, a stack of six blocks
+ * of 384 features would need 840 MB of arrays for 32 x 256 tokens.
  *
  * @param x the input, with all independent axes merged into the first one if a view allows it
  * @param y the output, in the same form
@@ -15,7 +15,7 @@ import io.multihead.tensor.Tensor;
 record InputSlices(Tensor x, Tensor y, long length) {
     /** Elements of the largest result of a layer: 4 MiB. */
     private static final long ELEMENTS = 1 << 20;
-    /** Products of fewer rows would read their weights from memory too often. */
+    /** The smallest number of rows: products of fewer rows would read their weights from memory too often. */
     private static final long ROWS = 384;
 
     /**
@@ -37,7 +37,7 @@ record InputSlices(Tensor x, Tensor y, long length) {
         // ids have no features: their rows are the rows of the output
         long rows = Math.max(rows(input), rows(output));
         long most = Math.max(ELEMENTS / Math.ceilDiv(widest, count), Math.ceilDiv(ROWS * count, rows));
-        // slices of about equal length, so that each finds the arrays of the previous one
+        // slices have about equal lengths, so that each slice reuses the arrays of the previous one
         long parts = Math.ceilDiv(count, Math.max(1, most));
         return new InputSlices(input, output, Math.ceilDiv(count, parts));
     }

@@ -11,7 +11,7 @@ import java.util.Map;
  * A function of one tensor, with parameters, that can be trained.
  *
  * <p>A layer does not own its parameters: it reads the tensors that it was given, which must stay alive. {@link #forward} is thread-safe;
- * parameters may change only while no call runs, followed by {@link #parametersChanged} before the next call.
+ * parameters may change only while no call runs, and {@link #parametersChanged} must be called before the next call.
  */
 public interface Layer {
     /**
@@ -74,7 +74,7 @@ public interface Layer {
      * @param cpu threads and scratch memory, for backward too; must stay open as long as the pass
      * @param x the input; must stay alive and unchanged until the pass is closed
      * @param y the output, written; must stay alive and unchanged until the pass is closed
-     * @param seed of dropout: the same seed drops the same elements
+     * @param seed the seed of dropout: the same seed drops the same elements
      * @return the pass, for one caller at a time
      * @throws IllegalArgumentException if a shape or element type does not fit, or the layer has no derivative, before anything is written
      */

@@ -22,8 +22,8 @@ final class LayerChecks {
     }
 
     /**
-     * Checks a forward call of a layer without buffers and with at most a weight and a bias, like the other method, without an allocation.
-     * The parameters' element types and shapes were checked when the layer was made.
+     * Checks a forward call of a layer that has no buffers and at most a weight and a bias. The checks are the same as in the other
+     * method, but allocate nothing. The parameters' element types and shapes were checked when the layer was made.
      */
     static void forward(Compute cpu, Tensor x, Tensor y, Shape output, @Nullable Tensor weight, @Nullable Tensor bias) {
         TensorChecks.requireFloating(x, "x");

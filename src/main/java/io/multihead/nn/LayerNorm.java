@@ -25,8 +25,8 @@ public final class LayerNorm extends NormLayer {
      *
      * @param normalized sizes of the last axes, which are normalized together
      * @param epsilon added to the variance; at least 0
-     * @param weight of shape {@code normalized}, any floating-point type and strides; null for 1
-     * @param bias of shape {@code normalized}, any floating-point type and strides; null for 0
+     * @param weight a tensor of shape {@code normalized}, any floating-point type and strides; null for 1
+     * @param bias a tensor of shape {@code normalized}, any floating-point type and strides; null for 0
      * @return the layer, which reads the tensors and does not own them
      * @throws IllegalArgumentException if a shape, an element type or epsilon does not fit
      */

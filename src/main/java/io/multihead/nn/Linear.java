@@ -115,7 +115,7 @@ public final class Linear implements Layer {
     }
 
     /**
-     * {@return a layer with new f32 parameters from PyTorch's distribution, with or without a bias; the weight is the same}
+     * {@return a layer with new f32 parameters from PyTorch's distribution, with or without a bias; the weight is the same in both cases}
      *
      * @param arena owns the parameters; must stay open while the layer is used
      * @param inputs features of an input
@@ -185,13 +185,13 @@ public final class Linear implements Layer {
         return new Recorded(cpu, x, y);
     }
 
-    /** Multiplies with the stored weights: with their rows as columns, or as rows. */
+    /** Multiplies by the stored weights: by the transpose of {@code weight} in the forward direction, otherwise by {@code weight}. */
     private void multiply(Compute cpu, Tensor from, Tensor to, GemmOptions options, boolean forward) {
         boolean flat = Views.flattens(from) && Views.flattens(to);
         Tensor left = matrices(from, flat);
         Tensor result = matrices(to, flat);
         if (weight == null) {
-            PackedWeights frozen = Checks.notNull(packed, "weights"); // whose rows are inputs
+            PackedWeights frozen = Checks.notNull(packed, "weights"); // rows of packed weights are inputs
             Gemm.multiply(cpu, left, frozen, result, options.withTransposeB(!forward));
         } else {
             Gemm.multiply(cpu, left, weight, result, options.withTransposeB(forward));
@@ -205,7 +205,7 @@ public final class Linear implements Layer {
         }
     }
 
-    /** Returns the tensor as one matrix {@code [rows, features]}, or as the batch of matrices that it is. */
+    /** Returns the tensor as one matrix {@code [rows, features]} if {@code flat}, otherwise unchanged, as a batch of matrices. */
     private static Tensor matrices(Tensor tensor, boolean flat) {
         return flat ? Views.flattened(tensor) : tensor;
     }
@@ -230,7 +230,7 @@ public final class Linear implements Layer {
             }
         }
 
-        /** One product over all rows, so that the sums are the same for all strides. */
+        /** Adds the gradients of weight and bias, each as one product over all rows, so that the sums are the same for all strides. */
         private void addGradients(
                 TensorArena arena, Tensor dy, @Nullable Tensor weightGradient, @Nullable Tensor biasGradient) {
             Tensor rows = asRows(arena, dy);

@@ -32,7 +32,7 @@ public final class LoraLinear extends ComposedLayer {
     private final Linear up;
     private final double scale;
 
-    /** This layer's inner layer is stored as all three, for the names. */
+    /** The inner layer is a sequence of all three layers, which only defines the names of parameters. */
     private LoraLinear(Linear base, Linear down, Linear up, double scale) {
         super(Sequence.of(new Part(BASE, base), new Part(A, down), new Part(B, up)));
         this.base = base;
@@ -87,7 +87,7 @@ public final class LoraLinear extends ComposedLayer {
         }
     }
 
-    /** Returns a tensor for the layer's own output, which is rounded once with the adapter's. */
+    /** Returns a tensor for the output of the layer f: the sum with the adapter's output is rounded once. */
     private static Tensor wide(TensorArena arena, Tensor y) {
         return y.dtype() == DType.F32 ? y : arena.f32(y.shape().toArray());
     }

@@ -14,7 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** A normalization of the last axes, except for the decision whether the mean is subtracted. */
+/** The common part of normalizations of the last axes. Subclasses decide whether the mean is subtracted. */
 abstract class NormLayer implements Layer {
     private final Normalization norm;
     private final Map<String, Tensor> parameters;
@@ -28,7 +28,7 @@ abstract class NormLayer implements Layer {
         this.parameters = Collections.unmodifiableMap(named);
     }
 
-    /** Fails unless a layer normalizes axes of this shape, with this addend. */
+    /** Fails unless a layer normalizes axes of this shape, with this epsilon. */
     static void requireSettings(Shape normalized, double epsilon) {
         Checks.notNull(normalized, "normalized");
         if (normalized.rank() == 0 || normalized.elements() == 0) {

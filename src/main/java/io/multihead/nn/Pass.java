@@ -6,8 +6,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A recorded forward call, with the values that its backward needs. Not thread-safe; parameters, input and output must not change before it
- * is closed.
+ * A recorded forward call, with the values that {@link #backward} needs. Not thread-safe; parameters, input and output must not change
+ * before the pass is closed.
  */
 public interface Pass extends AutoCloseable {
     /**
@@ -15,8 +15,8 @@ public interface Pass extends AutoCloseable {
      *
      * @param outputGradient the loss's gradient with respect to the output, of the output's shape
      * @param inputGradient written: the gradient with respect to the input, of the input's shape; null if not needed
-     * @param gradients by the names of {@link Layer#parameters}, each of its parameter's shape: the parameters' gradients
-     *     are added to them. Parameters without a tensor in this map and names of other layers are skipped
+     * @param gradients tensors by the names of {@link Layer#parameters}, each of its parameter's shape: the parameters' gradients are
+     *     added to them. Parameters without a tensor in this map and names of other layers are skipped
      * @throws IllegalArgumentException if a shape does not fit or tensors overlap, before anything is written
      * @throws IllegalStateException if the pass is closed
      */

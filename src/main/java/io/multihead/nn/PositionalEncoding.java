@@ -13,9 +13,9 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Adds a vector of its position to each token: {@code y[..., t, :] = x[..., t, :] + p[t, :]}, from position 0. The vectors are a trained
- * table, as in BERT and GPT-2 (Devlin et al. 2019), or sinusoids (Vaswani et al. 2017, section 3.5). Rotary positions belong to attention:
- * {@link io.multihead.nn.attention.MultiHeadConfig#withRope}.
+ * Adds to each token the vector of the token's position: {@code y[..., t, :] = x[..., t, :] + p[t, :]}, from position 0. The vectors are a
+ * trained table, as in BERT and GPT-2 (Devlin et al. 2019), or sinusoids (Vaswani et al. 2017, section 3.5). Rotary positions belong to
+ * attention: {@link io.multihead.nn.attention.MultiHeadConfig#withRope}.
  *
  * <p>Numbers pass through f32. Results have the same bits for any number of threads. Thread safety is as documented in {@link Layer}. The
  * caller owns the table.

@@ -24,7 +24,7 @@ public final class RmsNorm extends NormLayer {
      *
      * @param normalized sizes of the last axes, which are normalized together
      * @param epsilon added to the mean square; at least 0
-     * @param weight of shape {@code normalized}, any floating-point type and strides; null for 1
+     * @param weight a tensor of shape {@code normalized}, any floating-point type and strides; null for 1
      * @return the layer, which reads the tensor and does not own it
      * @throws IllegalArgumentException if a shape, an element type or epsilon does not fit
      */

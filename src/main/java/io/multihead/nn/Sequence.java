@@ -17,8 +17,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Layers that are applied in order, each under a prefix of its parameters' names. Stacks of hundreds of layers are possible, since nothing
- * recurses over the depth. Recording keeps every layer's output. Inference keeps two outputs at a time, of a part of the input if the
- * layers allow it ({@link Layer#independentAxes}): about 4 MiB each, for any batch.
+ * recurses over the depth. Recording keeps every layer's output. Inference keeps two outputs at a time. If the layers allow it
+ * ({@link Layer#independentAxes}), these are outputs for a part of the input, about 4 MiB each for any batch.
  *
  * <p>Two layers share a parameter if the same tensor has the same name in both, for example an output head and an embedding with one table. The
  * parameter exists once, and its gradients add up.
@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Sequence implements Layer {
     private final List<Layer> layers;
-    /** The steps of {@link #forward}: without layers that only copy, unless all of them do. */
+    /** The steps of {@link #forward}. Layers that only copy are omitted, unless all layers only copy. */
     private final List<InferenceStep> inference;
 
     private final List<String> prefixes;
@@ -79,7 +79,7 @@ public final class Sequence implements Layer {
     /**
      * Returns a sequence of layers, numbered from 0.
      *
-     * @param prefix of every name, such as {@code "layers."}
+     * @param prefix the prefix of every name, such as {@code "layers."}
      * @param stack the layers in order
      * @return the sequence; parameter {@code name} of layer 7 is {@code layers.7.name}
      * @throws IllegalArgumentException if there is no layer
@@ -151,7 +151,7 @@ public final class Sequence implements Layer {
         }
     }
 
-    /** Returns the elements of the largest result of a layer in inference. */
+    /** Returns the number of elements of the largest result of a layer in inference. */
     private long widest(Shape input) {
         Shape shape = input;
         long widest = 0;
@@ -162,7 +162,7 @@ public final class Sequence implements Layer {
         return widest;
     }
 
-    /** Double buffering: returns the arena that does not hold result {@code i - 1}, emptied. */
+    /** Returns the arena that does not hold result {@code i - 1}, emptied, for double buffering. */
     private static TensorArena fresh(int i, TensorArena even, TensorArena odd) {
         TensorArena next = i % 2 == 0 ? even : odd;
         next.clear();
@@ -225,7 +225,7 @@ public final class Sequence implements Layer {
         }
     }
 
-    /** Returns the first layer of which a parameter has a gradient, or the last layer: gradients need not go further back. */
+    /** Returns the first layer with a parameter that has a gradient, or the last layer. Gradients of earlier layers are not needed. */
     private int firstTrained(Map<String, Tensor> gradients) {
         int first = 0;
         while (first < layers.size() - 1 && !isTrained(first, gradients)) {

@@ -8,8 +8,9 @@ import io.multihead.gemm.Activation;
  * The sigmoid linear unit {@code x / (1 + e^-x)}, also called swish (Elfwing et al. 2017), like PyTorch's {@code nn.SiLU}, on every
  * element of a tensor of any shape.
  *
- * <p>Accurate to a few units in the last place of f32; below -87.34, where {@code e^x} is not a normal f32, the result is 0. Minus
- * infinity gives 0; NaN stays NaN. Without parameters; immutable and thread-safe; the same bits for any number of threads.
+ * <p>Results are accurate to a few units in the last place of f32; below -87.34, where {@code e^x} is not a normal f32, the result
+ * is 0. Minus infinity gives 0; NaN stays NaN. Without parameters; immutable and thread-safe; the same bits for any number of
+ * threads.
  */
 public final class Silu extends ElementLayer {
     private Silu() {

@@ -12,9 +12,9 @@ public final class Alibi {
     private Alibi() {}
 
     /**
-     * The slopes of the paper's section 3: {@code 2^(-8 (h + 1) / heads)} for a power of two. For other numbers, as in the
-     * authors' code: the slopes for the next smaller power of two, then every second slope, from the first, for the next
-     * larger power of two.
+     * Returns the slopes of the paper's section 3: {@code 2^(-8 (h + 1) / heads)} for a power of two. Other numbers have, as
+     * in the authors' code, the slopes for the next smaller power of two, then every second slope, from the first, for the
+     * next larger power of two.
      *
      * @param heads number of query heads, 1 to 2^20
      * @return one slope per head, each the f32 nearest to the exact one, as a new array
@@ -27,7 +27,7 @@ public final class Alibi {
         float[] slopes = new float[heads];
         int power = Integer.highestOneBit(heads);
         for (int h = 0; h < heads; h++) {
-            // the other half of twice as many: the odd multiples of half a step
+            // the remaining slopes are every second slope for twice as many heads: odd multiples of half a step
             double steps = h < power ? h + 1 : h - power + 0.5;
             slopes[h] = (float) StrictMath.pow(2, -8 * steps / power);
         }

@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * io.multihead.reference.Tolerance.rope}. A token at position 0 is copied bit by bit, unless there are tables, the scaling has an
  * attention factor or the element types differ. Elements beyond the rotated dims are always copied bit by bit between equal types.
  *
- * <p>The output may be the input itself, or another view of exactly the same elements; it may not overlap it otherwise.
+ * <p>The output may be the input itself, or another view of exactly the same elements. Otherwise, it must not overlap the input.
  *
  * <p>Immutable and thread-safe; same bits for any number of threads, layout and vector width. The cosines and sines of used positions are
  * kept, up to 64 MiB (131,072 positions of 128 rotated dims, half as many with interleaved pairs); further positions are computed at every
@@ -68,7 +68,7 @@ public final class Rope {
         }
 
         /**
-         * Base 10000, half-split pairs, no scaling.
+         * Returns a configuration with base 10000, half-split pairs and no scaling.
          *
          * @param rotaryDims the number of leading elements of a row that are rotated; headDim for the whole row
          * @return the configuration
@@ -79,7 +79,7 @@ public final class Rope {
         }
 
         /**
-         * This configuration with another number of rotated elements.
+         * Returns this configuration with another number of rotated elements.
          *
          * @param newRotaryDims the number of leading elements of a row that are rotated
          * @return the changed configuration
@@ -89,7 +89,7 @@ public final class Rope {
         }
 
         /**
-         * This configuration with another base.
+         * Returns this configuration with another base.
          *
          * @param newTheta the base of the frequencies
          * @return the changed configuration
@@ -99,7 +99,7 @@ public final class Rope {
         }
 
         /**
-         * This configuration with other pairs.
+         * Returns this configuration with other pairs.
          *
          * @param newPairing which elements form a pair
          * @return the changed configuration
@@ -109,7 +109,7 @@ public final class Rope {
         }
 
         /**
-         * This configuration with another scaling.
+         * Returns this configuration with another scaling.
          *
          * @param newScaling the method that stretches the embedding
          * @return the changed configuration
@@ -138,7 +138,7 @@ public final class Rope {
      * {@return the embedding of a configuration}. Make one object and share it: its table of angles serves all layers and
      * threads.
      *
-     * @param config of the embedding
+     * @param config the configuration of the embedding
      * @throws IllegalArgumentException if the scaling has frequencies or factors for another number of pairs
      */
     public static Rope of(Config config) {
@@ -272,9 +272,9 @@ public final class Rope {
     }
 
     /**
-     * Rotates one row in place, on the caller's thread: for engines whose tokens are {@code float[]}, and for caches that
-     * rotate keys when they append them. The result has the same bits as the other methods. A call allocates nothing at a
-     * position that was used before.
+     * Rotates one row in place, on the caller's thread. This method is for engines whose tokens are {@code float[]}, and for caches that
+     * rotate keys when they append them. The result has the same bits as the other methods. A call allocates nothing at a position that
+     * was used before.
      *
      * @param row holds at least {@code rotaryDims} floats from {@code at} on
      * @param at the index at which the row of one head starts

@@ -10,12 +10,12 @@ import org.jspecify.annotations.Nullable;
  * rope_parameters} as transformers 5 writes it. The reader holds the settings of positions outside the dictionary. Immutable and
  * thread-safe.
  *
- * <p>The types {@code default}, {@code linear}, {@code yarn}, {@code longrope} (and its old name {@code su}), {@code llama3} and {@code
- * proportional} are read. Each key has the meaning that transformers gives to it; <a
- * href="https://github.com/huggingface/transformers/blob/main/src/transformers/modeling_rope_utils.py">modeling_rope_utils.py</a> is their
- * definition. {@code docs/positions.md} has a table of them. An unknown key is an error that names it, unless its value is null, because
- * ignoring it could change a frequency. The type {@code dynamic} is an error, too: its frequencies depend on the current length and do not
- * fit the keys that a cache has already rotated.
+ * <p>The types {@code default}, {@code linear}, {@code yarn}, {@code longrope} (and its old name {@code su}), {@code llama3} and
+ * {@code proportional} are read. Each key has the meaning that transformers gives to it; <a
+ * href="https://github.com/huggingface/transformers/blob/main/src/transformers/modeling_rope_utils.py">modeling_rope_utils.py</a> defines
+ * these meanings. {@code docs/positions.md} has a table of the keys. An unknown key is an error that names it, unless its value is null,
+ * because ignoring it could change a frequency. The type {@code dynamic} is an error, too: its frequencies depend on the current length and
+ * do not fit the keys that a cache has already rotated.
  *
  * <p>A file with one dictionary per type of layer, as Gemma's {@code rope_parameters}, takes one call for each dictionary.
  */
@@ -72,7 +72,7 @@ public final class RopeConfigReader {
     }
 
     /**
-     * This reader for a file that has {@code original_max_position_embeddings} outside the dictionary, as in Phi-3.
+     * Returns this reader for a file that has {@code original_max_position_embeddings} outside the dictionary, as in Phi-3.
      *
      * @param newOriginalMaxPositions at least 1
      * @return the changed reader
@@ -85,8 +85,8 @@ public final class RopeConfigReader {
     }
 
     /**
-     * This reader for sequences that stay shorter than the model allows. This only selects the short or the long factors of {@code
-     * longrope}; see {@link RopeScaling.LongRope}.
+     * Returns this reader for sequences that stay shorter than the model allows. This only selects the short or the long factors of
+     * {@code longrope}; see {@link RopeScaling.LongRope}.
      *
      * @param newContext the largest number of tokens of a sequence, at least 1; {@code maxPositions} unless this is set
      * @return the changed reader
@@ -118,7 +118,7 @@ public final class RopeConfigReader {
         String type = entries.type();
         RopeScaling scaling = scaling(type, entries, fraction);
         entries.requireAllRead(type);
-        // proportional pairs over the whole head, and does not rotate the last pairs
+        // the type proportional has pairs over the whole head, and does not rotate the last pairs
         int rotaryDims = type.equals("proportional") ? headDim : (int) (headDim * fraction);
         Rope rope = Rope.of(new Rope.Config(rotaryDims, base, pairing, scaling));
         return sections == null ? rope : rope.withSections(sections);
@@ -154,7 +154,7 @@ public final class RopeConfigReader {
         double factor = entries.number("factor", (double) maxPositions / original);
         double mscale = entries.number("mscale", 0);
         double mscaleAllDim = entries.number("mscale_all_dim", 0);
-        // as in transformers, one of them without the other has no effect on cosine and sine
+        // as in transformers, one of the two keys without the other has no effect on cosine and sine
         double inferred = mscale != 0 && mscaleAllDim != 0
                 ? RopeScaling.Yarn.magnitude(factor, mscale) / RopeScaling.Yarn.magnitude(factor, mscaleAllDim)
                 : RopeScaling.Yarn.magnitude(factor, 1);
@@ -179,7 +179,9 @@ public final class RopeConfigReader {
                 entries.number("attention_factor", StrictMath.sqrt(1 + stretch)));
     }
 
-    /** Returns the dictionary's number or the file's, which must not contradict it, or else {@code maxPositions}. */
+    /**
+     * Returns the number in the dictionary or in the file, which must not contradict each other, or {@code maxPositions} if neither has one.
+     */
     private long originalContext(RopeDictionary entries) {
         long outside = originalMaxPositions == 0 ? maxPositions : originalMaxPositions;
         long original = entries.integer("original_max_position_embeddings", outside);

@@ -8,7 +8,10 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Typed values of a dictionary from a file, which records the keys that were requested. A null value means an absent one. */
+/**
+ * A dictionary from a file, with typed values. The class records the keys that were requested. A null value means an absent
+ * value.
+ */
 final class RopeDictionary {
     private final Map<String, @Nullable Object> entries;
     private final Set<String> read = new LinkedHashSet<>();

@@ -14,7 +14,7 @@ public sealed interface RopeScaling {
     RopeScaling NONE = new None();
 
     /**
-     * The angle by which one pair turns per position.
+     * Returns the angle by which one pair turns per position.
      *
      * @param pair from 0 to {@code rotaryDims / 2 - 1}
      * @param rotaryDims the number of elements of a row that are rotated
@@ -61,9 +61,8 @@ public sealed interface RopeScaling {
     }
 
     /**
-     * NTK-aware (Peng et al. 2023, section 3.1): the base becomes {@code theta * factor^(d / (d - 2))} with {@code d =
-     * rotaryDims}, so that the fastest pair keeps its frequency and the frequency of the slowest pair is divided by
-     * the factor.
+     * NTK-aware scaling (Peng et al. 2023, section 3.1): the base becomes {@code theta * factor^(d / (d - 2))} with {@code d = rotaryDims},
+     * so that the fastest pair keeps its frequency and the frequency of the slowest pair is divided by the factor.
      *
      * @param factor at least 1
      */
@@ -109,7 +108,7 @@ public sealed interface RopeScaling {
         /**
          * Checks the numbers.
          *
-         * @throws IllegalArgumentException if one is out of its range
+         * @throws IllegalArgumentException if a number is out of its range
          */
         public Yarn {
             requireFactor(factor);
@@ -126,19 +125,20 @@ public sealed interface RopeScaling {
          * @param betaFast greater than {@code betaSlow}
          * @param betaSlow greater than 0
          * @param attentionFactor the factor of cosine and sine, greater than 0
-         * @throws IllegalArgumentException if one is out of its range
+         * @throws IllegalArgumentException if a number is out of its range
          */
         public Yarn(double factor, long originalContext, double betaFast, double betaSlow, double attentionFactor) {
             this(factor, originalContext, betaFast, betaSlow, attentionFactor, true);
         }
 
         /**
-         * The values of the paper: betas 32 and 1, attention factor {@code magnitude(factor, 1)}; the ends of the ramp are rounded.
+         * Returns the scaling with the values of the paper: betas 32 and 1, attention factor {@code magnitude(factor, 1)}; the ends of the
+         * ramp are rounded.
          *
          * @param factor at least 1
          * @param originalContext tokens that the model was trained with, at least 1
          * @return the scaling
-         * @throws IllegalArgumentException if one is out of its range
+         * @throws IllegalArgumentException if a number is out of its range
          */
         public static Yarn of(double factor, long originalContext) {
             return new Yarn(factor, originalContext, 32, 1, magnitude(factor, 1));
@@ -152,7 +152,7 @@ public sealed interface RopeScaling {
          * @param factor at least 1
          * @param mscale a finite number of at least 0
          * @return at least 1
-         * @throws IllegalArgumentException if one is out of its range
+         * @throws IllegalArgumentException if a number is out of its range
          */
         public static double magnitude(double factor, double mscale) {
             requireFactor(factor);
@@ -160,7 +160,7 @@ public sealed interface RopeScaling {
         }
 
         /**
-         * This scaling with other ends of the ramp.
+         * Returns this scaling with other ends of the ramp.
          *
          * @param newBetaFast the number of turns from which on a pair keeps its frequency
          * @param newBetaSlow the number of turns up to which a pair's frequency is divided by the factor
@@ -171,7 +171,7 @@ public sealed interface RopeScaling {
         }
 
         /**
-         * This scaling with another attention factor; 1 leaves cosine and sine unchanged.
+         * Returns this scaling with another attention factor; 1 leaves cosine and sine unchanged.
          *
          * @param newAttentionFactor the factor of cosine and sine
          * @return the changed scaling
@@ -181,7 +181,7 @@ public sealed interface RopeScaling {
         }
 
         /**
-         * This scaling with ends of the ramp that are rounded or not.
+         * Returns this scaling with ends of the ramp that are rounded or not.
          *
          * @param newTruncate whether they are rounded outwards to whole pairs
          * @return the changed scaling
@@ -216,10 +216,10 @@ public sealed interface RopeScaling {
     }
 
     /**
-     * Llama 3.1's (Llama Team 2024, and the models' published code): pairs with wavelengths below {@code originalContext /
-     * highFrequencyFactor} keep their frequency, the frequencies of pairs with wavelengths above {@code originalContext /
-     * lowFrequencyFactor} are divided by the factor, and the frequencies in between are blended, linearly in {@code
-     * originalContext / wavelength}.
+     * The scaling of Llama 3.1 (Llama Team 2024, and the models' published code): pairs with wavelengths below
+     * {@code originalContext / highFrequencyFactor} keep their frequency, the frequencies of pairs with wavelengths above
+     * {@code originalContext / lowFrequencyFactor} are divided by the factor, and the frequencies in between are blended, linearly in
+     * {@code originalContext / wavelength}.
      *
      * @param factor at least 1; the models have 8 or 32
      * @param lowFrequencyFactor greater than 0; the models have 1
@@ -231,7 +231,7 @@ public sealed interface RopeScaling {
         /**
          * Checks the numbers.
          *
-         * @throws IllegalArgumentException if one is out of its range
+         * @throws IllegalArgumentException if a number is out of its range
          */
         public Llama3 {
             requireFactor(factor);
@@ -310,7 +310,7 @@ public sealed interface RopeScaling {
         }
 
         /**
-         * {@return this scaling for sequences of another length; the attention factor stays}
+         * {@return this scaling for sequences of another length; the attention factor does not change}
          *
          * @param newContext the largest number of tokens of a sequence
          */
@@ -335,7 +335,7 @@ public sealed interface RopeScaling {
     }
 
     /**
-     * Frequencies given one by one, instead of powers of the base: {@code inv_freq} of a checkpoint.
+     * Explicit frequencies instead of powers of the base: {@code inv_freq} of a checkpoint.
      *
      * @param perPosition radians per position of each pair, finite and at least 0; the base has no effect
      * @param attentionFactor the factor of cosine and sine, greater than 0
@@ -344,7 +344,7 @@ public sealed interface RopeScaling {
         /**
          * Checks the numbers.
          *
-         * @throws IllegalArgumentException if one is out of its range
+         * @throws IllegalArgumentException if a number is out of its range
          */
         public Frequencies {
             perPosition = Checks.noNulls(perPosition, "perPosition");
@@ -359,7 +359,7 @@ public sealed interface RopeScaling {
          *
          * @param perPosition radians per position of each pair, finite and at least 0; copied
          * @return the scaling
-         * @throws IllegalArgumentException if one is out of its range
+         * @throws IllegalArgumentException if a number is out of its range
          */
         public static Frequencies of(double... perPosition) {
             return new Frequencies(
@@ -377,10 +377,10 @@ public sealed interface RopeScaling {
     }
 
     /**
-     * Proportional: the fastest {@code fraction} of all pairs rotates, with the frequencies of the whole {@code rotaryDims} divided
-     * by a factor. The other pairs have frequency 0, and are multiplied by cosine 1 and sine 0. With half-split pairs and {@code
-     * rotaryDims = headDim} this is Hugging Face's {@code proportional}, where element {@code i} is paired with {@code i + headDim /
-     * 2}; with fewer {@code rotaryDims}, the pairs would be different.
+     * Proportional scaling: the fastest {@code fraction} of all pairs rotates, with the frequencies of the whole {@code rotaryDims} divided
+     * by a factor. The other pairs have frequency 0, and are multiplied by cosine 1 and sine 0. With half-split pairs and
+     * {@code rotaryDims = headDim} the scaling is Hugging Face's {@code proportional}, in which element {@code i} is paired with
+     * {@code i + headDim / 2}; with fewer {@code rotaryDims}, the pairs would be different.
      *
      * @param fraction {@code partial_rotary_factor}, 0 to 1; {@code fraction * rotaryDims / 2} is rounded down to whole pairs
      * @param factor at least 1
@@ -389,7 +389,7 @@ public sealed interface RopeScaling {
         /**
          * Checks the numbers.
          *
-         * @throws IllegalArgumentException if one is out of its range
+         * @throws IllegalArgumentException if a number is out of its range
          */
         public Proportional {
             if (!(fraction >= 0 && fraction <= 1)) {

@@ -19,7 +19,7 @@ import io.multihead.tensor.Tensor;
  * to f32. Results have the same bits for any number of threads. Stateless and thread-safe. The caller owns the tensors.
  */
 public final class SinusoidalPositions {
-    /** The number of positions that a double holds exactly, like {@link Rope}'s. */
+    /** The number of positions, which a double holds exactly; {@link Rope} has the same limit. */
     private static final long POSITIONS = 1L << 53;
 
     private static final double BASE = 10_000;

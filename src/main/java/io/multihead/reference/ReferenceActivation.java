@@ -95,9 +95,9 @@ public final class ReferenceActivation {
     }
 
     /**
-     * Returns the normal distribution's upper tail, {@code Phi(-t)}: near 0 by the series {@code 1/2 - phi(t) (t + t^3/3 + t^5/15 + ...)},
-     * farther out by Laplace's continued fraction {@code phi(t) / (t + 1/(t + 2/(t + 3/(t + ...))))} (Abramowitz and Stegun 26.2.11 and
-     * 26.2.14).
+     * Returns the normal distribution's upper tail, {@code Phi(-t)}: near 0 with the series
+     * {@code 1/2 - phi(t) (t + t^3/3 + t^5/15 + ...)}, farther out with Laplace's continued fraction
+     * {@code phi(t) / (t + 1/(t + 2/(t + 3/(t + ...))))} (Abramowitz and Stegun 26.2.11 and 26.2.14).
      *
      * @param t at least 0
      * @return the probability of more than t; relative error below 1e-12

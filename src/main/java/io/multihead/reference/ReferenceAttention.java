@@ -114,8 +114,8 @@ public final class ReferenceAttention {
         }
 
         /**
-         * Computes only the scores. A shorter rule gives the scores of an earlier stage: with {@link ScoreRule#NONE} the scaled
-         * scores, with {@link ScoreRule#softCap} the capped ones.
+         * Computes only the scores. A shorter rule gives the scores of an earlier stage: {@link ScoreRule#NONE} gives the scaled scores,
+         * and {@link ScoreRule#softCap} gives the capped scores.
          *
          * @return the scores after the rule, as new arrays
          */
@@ -141,7 +141,7 @@ public final class ReferenceAttention {
     }
 
     /**
-     * The results of attention, and by-products that bound the error of an f32 computation.
+     * The results of attention, and values that bound the error of an f32 computation.
      *
      * @param output {@code [batch, queryHeads, queries, valueDim]}, row-major
      * @param logSumExp {@code [batch, queryHeads, queries]}
@@ -215,7 +215,7 @@ public final class ReferenceAttention {
         return new Scores(scores, errors);
     }
 
-    /** One query; returns its largest absolute score. */
+    /** Computes one query, and returns its largest absolute score. */
     private double row(int b, int h, int i, int row, Result result) {
         double[] score = new double[keys];
         double[] kappa = new double[keys];
@@ -223,7 +223,7 @@ public final class ReferenceAttention {
         double largest = 0;
         for (int j = 0; j < keys; j++) {
             score[j] = score(b, h, i, j, kappa);
-            max = Math.max(max, score[j]); // NaN if any score is NaN
+            max = Math.max(max, score[j]); // the maximum is NaN if any score is NaN
             if (score[j] != Double.NEGATIVE_INFINITY) {
                 largest = Math.max(largest, Math.abs(score[j]));
             }
@@ -268,7 +268,7 @@ public final class ReferenceAttention {
         return score;
     }
 
-    /** One output element and its error bound; {@code v} is the first of the head's values. */
+    /** Computes one output element and its error bound; {@code v} is the index of the first of the head's values. */
     private void element(int v, int row, int d, double[] score, double[] kappa, double[] factor, Result result) {
         double output = 0;
         for (int j = 0; j < keys; j++) {

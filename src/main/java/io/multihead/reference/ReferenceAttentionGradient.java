@@ -16,12 +16,12 @@ import org.jspecify.annotations.Nullable;
  * <p>S are the scores that enter the softmax, X the scaled scores before the rule changes them, and F the rule's {@linkplain
  * ScoreRule#derivative derivative}: 1 except for a soft-cap, where it is {@code 1 - t^2} with {@code t = tanh(x / cap)}.
  *
- * <p>Error bounds, with {@code kappa_ij} as in forward, {@code delta_ij = 1 + kappa_ij + sum_j p_ij kappa_ij}: {@code B_dS = u p (delta
- * |dP - D| + sum_j p delta |dP - D| + sum |dO||v| + sum_j p sum |dO||v|)}, the second term because D is computed from the stored
- * output; {@code B_dV = u sum p delta |dO|}, {@code B_dX = f B_dS + |dS| B_f}, {@code B_dQ = scale sum (B_dX + u |dX|) |k|}, and B_dK
- * likewise. {@code B_f = 0} where f is 1. Under a cap, the error of f is its change while x moves by its own error, {@code u kappa};
- * and t rounds to {@code u |t|}, which {@code 1 - t^2} doubles before it rounds itself: {@code B_f = |f(x + u kappa) - f(x - u kappa)|
- * / 2 + u (2 t^2 + f)}.
+ * <p>Error bounds, with {@code kappa_ij} as in forward, {@code delta_ij = 1 + kappa_ij + sum_j p_ij kappa_ij}:
+ * {@code B_dS = u p (delta |dP - D| + sum_j p delta |dP - D| + sum |dO||v| + sum_j p sum |dO||v|)}, where the second term is needed
+ * because D is computed from the stored output; {@code B_dV = u sum p delta |dO|}, {@code B_dX = f B_dS + |dS| B_f},
+ * {@code B_dQ = scale sum (B_dX + u |dX|) |k|}, and B_dK has the same form. {@code B_f = 0} where f is 1. With a cap, the error of f is
+ * the change of f if x changes by its error, {@code u kappa}. In addition, t has the rounding error {@code u |t|}, which
+ * {@code 1 - t^2} doubles, and {@code 1 - t^2} is rounded: {@code B_f = |f(x + u kappa) - f(x - u kappa)| / 2 + u (2 t^2 + f)}.
  */
 public final class ReferenceAttentionGradient {
     private static final double U = 0x1p-24;
@@ -201,7 +201,7 @@ public final class ReferenceAttentionGradient {
         }
     }
 
-    /** {@code dP} of one weight, and the sum of its addends' sizes. */
+    /** Computes {@code dP} of one weight, and the sum of the sizes of its addends. */
     private void product(int row, int kvRow, int j, double[] product, double[] size) {
         double factor = call.dropout().factor(row / queries, row % queries, j);
         for (int d = 0; d < valueDim; d++) {
@@ -238,14 +238,14 @@ public final class ReferenceAttentionGradient {
         return call.rule().derivative(head / heads, head % heads, row % queries, j, scaled);
     }
 
-    /** The largest error of the rule's derivative, in units of u. */
+    /** Returns the largest error of the rule's derivative, in units of u. */
     private double factorError(int row, int j, double scaled, double kappa) {
         double factor = derivative(row, j, scaled);
         double moved = Math.abs(derivative(row, j, scaled + U * kappa) - derivative(row, j, scaled - U * kappa));
         return factor == 1 ? 0 : moved / (2 * U) + 2 * (1 - factor) + factor;
     }
 
-    /** {@code dQ += scale dX K} and {@code dK += scale dX Q}. */
+    /** Computes {@code dQ += scale dX K} and {@code dK += scale dX Q}. */
     private void spread(int row, int kvRow, double score, double bound) {
         double factor = Math.abs(call.scale());
         for (int d = 0; d < headDim; d++) {
@@ -258,7 +258,7 @@ public final class ReferenceAttentionGradient {
         }
     }
 
-    /** {@code dV += M P dO}. */
+    /** Computes {@code dV += M P dO}. */
     private void values(int row, int kvRow, int j, double p, double delta) {
         double factor = call.dropout().factor(row / queries, row % queries, j);
         for (int d = 0; d < valueDim; d++) {

@@ -38,7 +38,7 @@ public final class ReferenceBlockGemm {
 
     /**
      * Multiplies a matrix by quantized rows, as for gradients with respect to a layer's inputs. The bound is {@link Tolerance#gemm} with elements
-     * that are rounded to f32 first, by one rounding of the sum of a product and a minimum.
+     * that are first rounded to f32, with one rounding of the sum of a product and a minimum.
      *
      * @param a {@code [M, N]}
      * @param weights {@code [N, K]}
@@ -108,8 +108,9 @@ public final class ReferenceBlockGemm {
     }
 
     /**
-     * Rounds each 32 elements to multiples of their scale, the largest magnitude divided by 127: the nearest integer, ties to even, to the
-     * element times 127 divided by the largest, with each operation rounded to f32. If the inverse of the scale is not finite, all are 0.
+     * Rounds each 32 elements to multiples of their scale, which is the largest magnitude divided by 127. The multiple of an element is the
+     * integer nearest to the element times 127 divided by the largest magnitude, ties to even, with each operation rounded to f32. If the inverse
+     * of the scale is not finite, all integers are 0.
      */
     private static double[] rounded(double[] a) {
         double[] result = new double[a.length];
@@ -160,7 +161,7 @@ public final class ReferenceBlockGemm {
             result.errorScale()[to] = Tolerance.blocks(values.length, chain(), spread, product, minimum, largest);
         }
 
-        /** The number of elements that share a scale. */
+        /** Returns the number of elements that share a scale. */
         private int chain() {
             return switch (type) {
                 case Q6_K, Q3_K, Q2_K -> 16;
@@ -168,7 +169,7 @@ public final class ReferenceBlockGemm {
             };
         }
 
-        /** The largest of the offset and the element. */
+        /** Returns the larger of the largest offset and the largest element. */
         private static int mostOf(BlockType type) {
             return switch (type) {
                 case Q8_0, IQ4_NL, IQ4_XS -> 128;

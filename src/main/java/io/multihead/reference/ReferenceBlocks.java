@@ -89,7 +89,7 @@ public final class ReferenceBlocks {
                 .asSlice(weights.offset() + (long) (i / weights.type().elements()) * bytes, bytes);
     }
 
-    /** {@code d * s * q - dmin * m}, where d and dmin come first and the 12 bytes of s and m follow. */
+    /** Returns {@code d * s * q - dmin * m}, where d and dmin come first and the 12 bytes of s and m follow. */
     private static double withMinimum(MemorySegment memory, int element, int q) {
         int part = element / 32;
         return half(memory, 0) * partScale(memory, part) * q - half(memory, 2) * partMinimum(memory, part);
@@ -105,22 +105,25 @@ public final class ReferenceBlocks {
                 : bits(memory, 8 + part, 4, 4) + 16 * bits(memory, 4 + part, 6, 2);
     }
 
-    /** The low 4 bits of an element: byte i of 16 has the bits of element i in its low half and of element i + 16 in its high half. */
+    /**
+     * Returns the low 4 bits of an element: byte i of 16 has the bits of element i in its low half, and the bits of element i + 16 in
+     * its high half.
+     */
     private static int pair(MemorySegment memory, int from, int element) {
         return bits(memory, from + element % 16, element / 16 * 4, 4);
     }
 
-    /** The fifth bit of an element: bit i of 32, the lowest first. */
+    /** Returns the fifth bit of an element: bit i of 32, the lowest first. */
     private static int fifth(MemorySegment memory, int from, int element) {
         return bits(memory, from + element / 8, element % 8, 1);
     }
 
-    /** Nibbles of a super-block: 64 elements lie in 32 bytes, the first 32 in the low nibbles. */
+    /** Returns the nibble of an element of a super-block: 64 elements are in 32 bytes, the first 32 in the low nibbles. */
     private static int nibble(MemorySegment memory, int from, int element) {
         return bits(memory, from + element / 64 * 32 + element % 32, element / 32 % 2 * 4, 4);
     }
 
-    /** {@code d * s * (q - 32)}: 128 elements lie in 64 bytes of nibbles and 32 bytes of pairs of bits. */
+    /** Returns {@code d * s * (q - 32)}: 128 elements are in 64 bytes of nibbles and 32 bytes of pairs of bits. */
     private static double sixBits(MemorySegment memory, int element) {
         int half = element / 128;
         int quarter = element / 32 % 4;
@@ -131,20 +134,23 @@ public final class ReferenceBlocks {
         return half(memory, 208) * scale * (low + 16 * high - 32);
     }
 
-    /** 128 elements lie in 32 bytes, four to a byte. */
+    /** Returns two bits of an element: 128 elements are in 32 bytes, four in each byte. */
     private static int twoBits(MemorySegment memory, int from, int element) {
         return bits(memory, from + element / 128 * 32 + element % 32, element / 32 % 4 * 2, 2);
     }
 
     /**
-     * Scale {@code part} of Q3_K: each of 8 bytes has the low 4 bits of two scales, and each of the next 4 bytes the high 2 bits of four
-     * scales.
+     * Returns scale {@code part} of Q3_K: each of 8 bytes has the low 4 bits of two scales, and each of the next 4 bytes the high 2 bits
+     * of four scales.
      */
     private static int scaleOfSixteen(MemorySegment memory, int part) {
         return bits(memory, 96 + part % 8, part / 8 * 4, 4) + 16 * bits(memory, 104 + part % 4, part / 4 * 2, 2);
     }
 
-    /** A number of OCP's E2M1 by its definition: sign, exponent with bias 1, one bit of fraction; subnormal if the exponent is 0. */
+    /**
+     * Returns a number of OCP's E2M1, computed from its definition: a sign, an exponent with bias 1, and one bit of fraction; the number
+     * is subnormal if the exponent is 0.
+     */
     private static double e2m1(int code) {
         int exponent = code >> 1 & 3;
         double fraction = (code & 1) / 2.0;
@@ -152,17 +158,17 @@ public final class ReferenceBlocks {
         return size == 0 || code < 8 ? size : -size; // ggml has no negative zero
     }
 
-    /** Scale {@code part} of IQ4_XS: its high bits in two bytes, and its low bits in the next four. */
+    /** Returns scale {@code part} of IQ4_XS, whose high bits are in two bytes, and whose low bits are in the next four. */
     private static int sixBitScale(MemorySegment memory, int part) {
         return bits(memory, 4 + part / 2, part % 2 * 4, 4) + 16 * bits(memory, 2 + part / 4, part % 4 * 2, 2);
     }
 
-    /** Some bits of one byte. */
+    /** Returns some bits of one byte. */
     private static int bits(MemorySegment memory, int at, int shift, int count) {
         return memory.get(ValueLayout.JAVA_BYTE, at) >> shift & (1 << count) - 1;
     }
 
-    /** A binary16 by its definition, little-endian. */
+    /** Returns a little-endian binary16, computed from its definition. */
     private static double half(MemorySegment memory, int at) {
         int bits = bits(memory, at, 0, 8) + 256 * bits(memory, at + 1, 0, 8);
         double sign = bits >> 15 == 0 ? 1 : -1;

@@ -25,7 +25,7 @@ public record ReferenceDeltaRule(double[] queries, double[] keys, double[] value
         Checks.length(keys.length, queries.length, "keys", "as long as queries");
     }
 
-    /** Fails unless there are as many elements for each token. */
+    /** Fails unless an array has the same number of elements for each token. */
     static void requireRows(double[] rows, int tokens, String argument) {
         int length = Checks.notNull(rows, argument).length;
         if (tokens == 0 ? length != 0 : length % tokens != 0) {

@@ -5,7 +5,7 @@ import io.multihead.internal.base.Checks;
 /** The dropout factor of each attention weight. */
 @FunctionalInterface
 public interface ReferenceDropout {
-    /** Every weight stays. */
+    /** No dropout: every factor is 1. */
     ReferenceDropout NONE = (batchHead, query, key) -> 1;
 
     /**
@@ -19,8 +19,9 @@ public interface ReferenceDropout {
     double factor(long batchHead, long query, long key);
 
     /**
-     * Drops with a probability, by Philox4x32-10 (Salmon et al. 2011): counter words {@code key / 4} low and high, query,
-     * {@code batchHead}; word {@code key % 4}, unsigned, below {@code rate * 2^32} drops.
+     * Returns factors that drop with a probability, drawn with Philox4x32-10 (Salmon et al. 2011). The words of the
+     * counter are the low and high words of {@code key / 4}, the query, and {@code batchHead}. A weight is dropped if
+     * word {@code key % 4}, unsigned, is below {@code rate * 2^32}.
      *
      * @param rate probability to drop
      * @param seed the generator's key, low word first
@@ -38,7 +39,7 @@ public interface ReferenceDropout {
         };
     }
 
-    /** Ten rounds over four words of 32 bits, each held in a long. */
+    /** Computes ten rounds over four words of 32 bits, each held in a long. */
     private static long[] philox(long[] counter, long keyLow, long keyHigh) {
         long[] x = counter;
         for (int round = 0; round < 10; round++) {

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * A mixture of experts as plain loops in {@code double}: token by token, expert by expert.
  *
- * @param router from a state to one logit for each expert
+ * @param router the projection from a state to one logit for each expert
  * @param rule the choice of experts and their factors
  * @param experts the networks
  * @param shared a network whose result is added for every token, or null
@@ -38,12 +38,12 @@ public record ReferenceExperts(
     /**
      * The choice of experts.
      *
-     * @param used experts of a token
+     * @param used the number of experts of a token
      * @param sigmoid whether scores are sigmoids of logits; otherwise they are the softmax of
      *     logits
      * @param normalized whether factors are divided by their sum
-     * @param scale factor of factors
-     * @param bias added to scores only for the choice, or null
+     * @param scale the number by which factors are multiplied
+     * @param bias numbers that are added to scores only for the choice, or null
      */
     @SuppressWarnings("ArrayRecordComponent")
     public record Rule(int used, boolean sigmoid, boolean normalized, double scale, double @Nullable [] bias) {
@@ -55,7 +55,7 @@ public record ReferenceExperts(
         /**
          * Returns the factor of each expert.
          *
-         * @param logits of one token
+         * @param logits the logits of one token
          * @return the factors, 0 for experts that are not chosen
          */
         public double[] factors(double... logits) {
@@ -98,7 +98,7 @@ public record ReferenceExperts(
             return scores;
         }
 
-        /** Without a bias, scores and logits have the same order. */
+        /** Returns the numbers that determine the choice. Without a bias these are the logits, since scores have the same order. */
         private double[] keys(double[] logits, double[] scores) {
             double[] keys = logits.clone();
             for (int i = 0; bias != null && i < keys.length; i++) {
@@ -119,7 +119,7 @@ public record ReferenceExperts(
     /**
      * A network whose result for each token is multiplied by the sigmoid of a weighted sum of its input.
      *
-     * @param weights of the sum, one for each element of a row
+     * @param weights the weights of the sum, one for each element of a row
      * @param network the network
      */
     @SuppressWarnings("ArrayRecordComponent")
@@ -175,7 +175,7 @@ public record ReferenceExperts(
     }
 
     /**
-     * Returns the smallest distance between a chosen and an unchosen expert, in logits or, with a bias, in scores: rounding errors below it do
+     * Returns the smallest distance between a chosen and an unchosen expert, in logits or, with a bias, in scores. Smaller rounding errors do
      * not change a choice.
      *
      * @param x rows

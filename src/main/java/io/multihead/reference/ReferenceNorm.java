@@ -11,8 +11,8 @@ public final class ReferenceNorm {
      * Returns one row of output.
      *
      * @param x a row
-     * @param weight as long as x
-     * @param bias as long as x
+     * @param weight the factors, as long as x
+     * @param bias the addends, as long as x
      * @param epsilon added to the variance or mean square
      * @param centered whether the mean is subtracted
      * @return {@code (x - mean) / deviation * weight + bias}, new
@@ -31,7 +31,7 @@ public final class ReferenceNorm {
      * {@return a row's gradient with respect to x}
      *
      * @param x a row
-     * @param weight as long as x
+     * @param weight the factors, as long as x
      * @param dy the gradient with respect to the output
      * @param epsilon added to the variance or mean square
      * @param centered whether the mean is subtracted
@@ -55,7 +55,8 @@ public final class ReferenceNorm {
     }
 
     /**
-     * Returns the normalized row, which the weights multiply: the weights' gradient is {@code dy} times this, and the bias's is {@code dy}.
+     * Returns the normalized row, which the weights multiply: the gradient of the weights is {@code dy} times this row, and the gradient of
+     * the bias is {@code dy}.
      *
      * @param x a row
      * @param epsilon added to the variance or mean square

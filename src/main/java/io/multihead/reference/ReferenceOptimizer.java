@@ -7,12 +7,12 @@ public final class ReferenceOptimizer {
     private ReferenceOptimizer() {}
 
     /**
-     * AdamW (Loshchilov and Hutter 2019, algorithm 2).
+     * Makes a step of AdamW (Loshchilov and Hutter 2019, algorithm 2).
      *
      * @param p parameters, changed
      * @param g gradients
      * @param moments the first and the second moments, changed
-     * @param step from 1
+     * @param step the number of this step, from 1
      * @param rate the learning rate
      * @param options beta1, beta2, epsilon and weight decay
      */
@@ -35,11 +35,11 @@ public final class ReferenceOptimizer {
     }
 
     /**
-     * Gradient descent with momentum (Polyak 1964), without dampening.
+     * Makes a step of gradient descent with momentum (Polyak 1964), without dampening.
      *
      * @param p parameters, changed
      * @param g gradients
-     * @param velocity changed
+     * @param velocity the velocities, changed
      * @param rate the learning rate
      * @param momentum the fraction of the velocity that is kept
      */

@@ -320,7 +320,9 @@ public final class ReferenceRope {
         }
     }
 
-    /** The index, not rounded, of the pair that turns this many times within the context: {@code context f / (2 pi) = turns}. */
+    /**
+     * Returns the index, not rounded, of the pair that turns {@code turns} times within the context: {@code context f / (2 pi) = turns}.
+     */
     private double pairThatTurns(double turns, double context) {
         return -Math.log(2 * Math.PI * turns / context) / Math.log(theta) * rotaryDims / 2;
     }

@@ -5,20 +5,20 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/** The choice of a token from probabilities, by a full sort and plain sums in {@code double}. */
+/** The choice of a token from probabilities, with a full sort and plain sums in {@code double}. */
 public final class ReferenceSampling {
     private ReferenceSampling() {}
 
     /**
-     * Chooses a token. The most probable {@code topK} tokens stay. In order of rank, one of these tokens stays if the tokens before it have
-     * less than {@code topP} of the sum of all tokens that top-k kept (Holtzman et al. 2020, section 3.1). One of the remaining tokens
-     * stays if its probability is at least {@code minP} times the largest probability (Nguyen et al. 2024). Tokens of equal probability
-     * rank in order of their ids. Tokens of probability 0 are never chosen. If all tokens stay, intervals are in the order of ids, else in
-     * the order of ranks.
+     * Chooses a token. Top-k keeps the most probable {@code topK} tokens. In order of rank, top-p keeps each of these tokens if the tokens
+     * before it have less than {@code topP} of the sum of all tokens that top-k kept (Holtzman et al. 2020, section 3.1). Min-p keeps each
+     * of the remaining tokens if its probability is at least {@code minP} times the largest probability (Nguyen et al. 2024). Tokens of
+     * equal probability rank in order of their ids. Tokens of probability 0 are never chosen. If all tokens are kept, intervals are in the
+     * order of ids, else in the order of ranks.
      *
-     * @param probabilities of tokens, from 0 to 1
+     * @param probabilities the probabilities of tokens, from 0 to 1
      * @param topK keeps this number of tokens; 0 keeps all
-     * @param topP keeps tokens until their share reaches this; 1 keeps all
+     * @param topP keeps tokens until their share reaches this number; 1 keeps all
      * @param minP drops tokens whose probability is less than this factor times the largest
      *     probability
      * @param uniform the random number, from 0 to 1
@@ -32,8 +32,8 @@ public final class ReferenceSampling {
     /**
      * Chooses the token whose interval contains the number, or the last token.
      *
-     * @param probabilities of tokens, from 0 to 1
-     * @param ids in the order of their intervals, at least one
+     * @param probabilities the probabilities of tokens, from 0 to 1
+     * @param ids the ids in the order of their intervals, at least one
      * @param uniform the number, from 0 to 1; a smaller number chooses the first token, a larger number
      *     the last
      * @return a token
@@ -56,9 +56,9 @@ public final class ReferenceSampling {
     /**
      * Returns the tokens that may be chosen, in the order of their intervals.
      *
-     * @param probabilities of tokens, from 0 to 1
+     * @param probabilities the probabilities of tokens, from 0 to 1
      * @param topK keeps this number of tokens; 0 keeps all
-     * @param topP keeps tokens until their share reaches this; 1 keeps all
+     * @param topP keeps tokens until their share reaches this number; 1 keeps all
      * @param minP drops tokens whose probability is less than this factor times the largest
      *     probability
      * @return ids, at least one

@@ -34,7 +34,7 @@ public final class ReferenceSoftmax {
         double log = Math.log(sum(scores, max));
         double[] result = new double[scores.length];
         for (int j = 0; j < scores.length; j++) {
-            // not s_j - logSumExp: next to a large max, log would be lost
+            // not s_j - logSumExp: rounding max + log would lose log if max is large
             result[j] = scores[j] == Double.NEGATIVE_INFINITY ? scores[j] : scores[j] - max - log;
         }
         return result;
@@ -78,7 +78,7 @@ public final class ReferenceSoftmax {
     private static double max(double[] scores) {
         double max = Double.NEGATIVE_INFINITY;
         for (double score : Checks.notNull(scores, "scores")) {
-            max = Math.max(max, score); // NaN wins
+            max = Math.max(max, score); // the result is NaN if a score is NaN
         }
         return max;
     }

@@ -8,13 +8,13 @@ import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A stack of transformer blocks as plain loops in {@code double}: the ids of one sequence in, the logits of all of its tokens out, without
- * a cache. Arrays are row-major.
+ * A stack of transformer blocks as plain loops in {@code double}. It computes the logits of all tokens of one sequence from their ids, without a
+ * cache. Arrays are row-major.
  *
- * @param embedding of tokens
- * @param blocks in the order of computation
+ * @param embedding the embedding of tokens
+ * @param blocks the blocks in the order of computation
  * @param finalNorm norm of the last states, or null
- * @param head from states to logits
+ * @param head the projection from states to logits
  * @param logitCap c of {@code c tanh(logit / c)}, or 0 for none
  */
 public record ReferenceTransformer(
@@ -92,9 +92,9 @@ public record ReferenceTransformer(
      *
      * @param words one row for each id
      * @param scale factor of the word's row
-     * @param types one row for each type of tokens, or null
+     * @param types one row for each token type, or null
      * @param positions one row for each index in the sequence, or null
-     * @param norm of the sum, or null
+     * @param norm the norm of the sum, or null
      * @param dim elements of a row
      */
     @SuppressWarnings("ArrayRecordComponent")
@@ -248,7 +248,7 @@ public record ReferenceTransformer(
      * Attention whose context is multiplied by the sigmoid of a projection before the output
      * projection.
      *
-     * @param attention without gates
+     * @param attention the attention without gates
      * @param gates one for each element of the context
      */
     public record GatedAttention(Attention attention, Linear gates) implements Part {
@@ -276,7 +276,7 @@ public record ReferenceTransformer(
          * Returns the rows that it makes.
          *
          * @param x a row of states for each token, in their order
-         * @return as many new rows of the same size
+         * @return the same number of new rows of the same size
          */
         double[] of(double[] x);
     }
@@ -410,9 +410,9 @@ public record ReferenceTransformer(
      * A block: attention and a feed-forward network or experts in sequence, or both in parallel on the same states.
      *
      * @param attention attention, or another part that mixes tokens
-     * @param attentionNorms of the first part
+     * @param attentionNorms the norms of the first part
      * @param feedForward the second part
-     * @param feedForwardNorms of the second part
+     * @param feedForwardNorms the norms of the second part
      * @param parallel whether both read the same states; without a norm before the second part, both read the output of the first part's norm
      */
     public record Block(
@@ -447,7 +447,7 @@ public record ReferenceTransformer(
      * Returns the states of a sequence's tokens, with token types other than 0, after the last block.
      *
      * @param ids token ids, at least one
-     * @param types of the tokens
+     * @param types the types of the tokens
      * @return {@code [tokens, dim]}, before the final norm
      */
     public double[] states(int[] ids, int[] types) {
@@ -464,7 +464,7 @@ public record ReferenceTransformer(
     /**
      * Returns the attention weights of a block.
      *
-     * @param block from 0
+     * @param block the index of the block, from 0
      * @param ids token ids, at least one
      * @return {@code [heads, tokens, keys]}: as many keys as tokens, and one more key for sinks
      * @throws IllegalArgumentException if there is no such block, or it has no softmax attention

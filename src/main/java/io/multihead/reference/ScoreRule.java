@@ -37,7 +37,7 @@ public interface ScoreRule {
     }
 
     /**
-     * Returns this rule, then another; a key that one of them removes stays removed.
+     * Returns a rule that applies this rule, then another. A key that one of them removes does not exist.
      *
      * @param next the rule to apply to this rule's result
      * @return both rules
@@ -100,7 +100,7 @@ public interface ScoreRule {
     }
 
     /**
-     * Keeps a key where the tensor is not zero.
+     * Returns a rule that keeps a key where the tensor is not zero.
      *
      * @param mask broadcasts, from the right, to (batch, heads, queries, keys)
      * @return the rule
@@ -111,7 +111,7 @@ public interface ScoreRule {
     }
 
     /**
-     * Drops a key where the tensor is not zero.
+     * Returns a rule that removes a key where the tensor is not zero.
      *
      * @param mask broadcasts, from the right, to (batch, heads, queries, keys)
      * @return the rule
@@ -122,7 +122,7 @@ public interface ScoreRule {
     }
 
     /**
-     * Adds to the score; minus infinity removes the key, for any score.
+     * Returns a rule that adds to the score; minus infinity removes the key, for any score.
      *
      * @param bias broadcasts, from the right, to (batch, heads, queries, keys)
      * @return the rule
@@ -165,8 +165,8 @@ public interface ScoreRule {
      * {@return a sliding window, bottom-right: query {@code i} at position {@code p = i + keys - queries} sees {@code p - left <= j <= p +
      * right}}
      *
-     * @param left keys before its own
-     * @param right keys after its own
+     * @param left the number of visible keys before position {@code p}
+     * @param right the number of visible keys after position {@code p}
      * @param queries number of queries
      * @param keys number of keys
      */
@@ -178,8 +178,8 @@ public interface ScoreRule {
      * {@return a sliding window for queries at given positions: query {@code i} of batch {@code b} at position {@code p = i + offsets[b]}
      * sees {@code p - left <= j <= p + right}}
      *
-     * @param left keys before its own
-     * @param right keys after its own
+     * @param left the number of visible keys before position {@code p}
+     * @param right the number of visible keys after position {@code p}
      * @param offsets position of the first query, one per batch, or one for all
      */
     static ScoreRule windowFrom(long left, long right, long... offsets) {
@@ -191,7 +191,7 @@ public interface ScoreRule {
     }
 
     /**
-     * Keeps blocks of scores where the tensor is not zero.
+     * Returns a rule that keeps blocks of scores where the tensor is not zero.
      *
      * @param kept broadcasts, from the right, to (batch, heads, query blocks, key blocks)
      * @param size queries and keys of one block
@@ -204,7 +204,7 @@ public interface ScoreRule {
     }
 
     /**
-     * Caps scores (Gemma 2): {@code cap tanh(score / cap)}.
+     * Returns a rule that caps scores (Gemma 2): {@code cap tanh(score / cap)}.
      *
      * @param cap the largest absolute score
      * @return the rule
@@ -228,7 +228,7 @@ public interface ScoreRule {
     }
 
     /**
-     * Only the first keys of each batch exist.
+     * Returns a rule that keeps only the first keys of each batch.
      *
      * @param lengths one per batch, or one for all
      * @return the rule

@@ -24,7 +24,10 @@ public final class Tolerance {
      */
     public static final double FORWARD = 26;
 
-    /** The same for inputs of mean 0 and scores up to 10: the worst of 3,900 random calls was 8.0; the limit is twice that. */
+    /**
+     * The largest error of an attention output in units, for inputs of mean 0 and scores up to 10. The worst of 3,900 random calls was 8.0. The
+     * limit is twice that.
+     */
     public static final double FORWARD_ORDINARY = 16;
 
     /**
@@ -34,8 +37,7 @@ public final class Tolerance {
      */
     public static final double BACKWARD = 14;
 
-    /** The same for inputs of mean 0 and scores up to 10: the worst was 5.8; the limit is twice
-     * that. */
+    /** The largest error of a gradient in units, for inputs of mean 0 and scores up to 10. The worst was 5.8. The limit is twice that. */
     public static final double BACKWARD_ORDINARY = 12;
 
     private Tolerance() {}
@@ -53,10 +55,10 @@ public final class Tolerance {
     }
 
     /**
-     * Returns the bound of one element of {@code alpha A B + beta C + bias}. The sum of K products is made of chains of at most 256
-     * fused multiply-adds and the addition of their results, each rounding once (Higham 2002, equation 3.4): at most {@code min(K,
-     * 256) + ceil(K / 256)} roundings of partial sums no larger than {@code sum |a||b|}; Alpha rounds once more, and so does each
-     * addition of beta C and of the bias, by at most u times the sum of all.
+     * Returns the bound of one element of {@code alpha A B + beta C + bias}. The sum of K products is made of chains of at most 256 fused
+     * multiply-adds and the addition of their results, each rounding once (Higham 2002, equation 3.4): at most
+     * {@code min(K, 256) + ceil(K / 256)} roundings of partial sums no larger than {@code sum |a||b|}. The product with alpha is rounded once,
+     * and so is each addition of beta C and of the bias, with an error of at most u times the sum of all terms.
      *
      * @param depth K
      * @param product {@code |alpha| * sum |a||b|}
@@ -69,13 +71,13 @@ public final class Tolerance {
     }
 
     /**
-     * Returns the bound of one element of a product with quantized blocks. A chain has the L elements that share a scale. It begins with
-     * the sum of elements of A times an offset, which has the error of L roundings, and adds L products. Each partial sum is at most
-     * {@code sum |a|} times the larger of the offset and the largest q: 2 L roundings of {@code spread}. The sum of a block of 512 rows
-     * adds a chain times its scale, then a minimum times its sum of A, with one rounding each, and the sum of blocks adds this sum.
-     * Partial sums are no larger than {@code product}. The sum of A that a minimum multiplies has at most 32 elements: the elements that
-     * share the minimum. Elements of A are divided by powers of two up to {@code 2^28}, so the error of each is at most {@code 2^-122},
-     * times a field of at most 8 bits and the scale. For fields of 2 bits, the powers are at most {@code 2^30}.
+     * Returns the bound of one element of a product with quantized blocks. A chain has the L elements that share a scale. It begins with the
+     * sum of elements of A times an offset, which has the error of L roundings, and adds L products. Each partial sum is at most
+     * {@code sum |a|} times the larger of the offset and the largest q: 2 L roundings of {@code spread}. The sum of a block of 512 rows adds a
+     * chain times its scale, then a minimum times its sum of A, with one rounding each, and the sum of blocks adds this sum. Partial sums are
+     * no larger than {@code product}. The sum of A that a minimum multiplies has at most 32 elements: the elements that share the minimum.
+     * Elements of A are divided by powers of two up to {@code 2^28}, so the error of each element is at most {@code 2^-122}, times a field of
+     * at most 8 bits and the scale. For fields of 2 bits, the powers are at most {@code 2^30}.
      *
      * @param depth K
      * @param chain L
@@ -109,12 +111,12 @@ public final class Tolerance {
     }
 
     /**
-     * Returns the bound of one rotated element {@code a cos - b sin}. Cosine and sine, both products, and their sum are rounded to
-     * f32: three roundings of each product. A fourth rounding is for elements that are f64 in memory. The angle is computed in f64
-     * from the position and a power of the base: with bases up to {@code 10^8} and factors up to {@code 10^3} the power's exponent
-     * times the logarithm is at most 19 + 7, the scalings add less than 10 roundings, and the comparison of two computations
-     * doubles the sum: {@code 2^-47} relative to the angle. Cosines and sines from a table have no angle: {@code rotated} is 0, and
-     * rounding a table of f64 to f32 is the rounding of cosine and sine, which is counted already.
+     * Returns the bound of one rotated element {@code a cos - b sin}. Cosine and sine, both products, and their sum are rounded to f32: three
+     * roundings of each product. A fourth rounding is counted for elements that are f64 in memory. The angle is computed in f64 from the
+     * position and a power of the base: with bases up to {@code 10^8} and factors up to {@code 10^3}, the power's exponent times the logarithm
+     * is at most 19 + 7. The scalings add less than 10 roundings, and the comparison of two computations doubles the sum. The error is
+     * {@code 2^-47} relative to the angle. Cosines and sines from a table have no angle, so {@code rotated} is 0. Rounding a table of f64 to
+     * f32 is the rounding of cosine and sine, which is already counted.
      *
      * @param products {@code |a cos| + |b sin|}
      * @param rotated the angle, times the attention factor, times {@code |a| + |b|}
@@ -175,7 +177,7 @@ public final class Tolerance {
             error = Math.max(0, error - storage(expected, dtype)); // Math.max keeps NaN
         }
         if (!(error <= Double.MAX_VALUE && bound <= Double.MAX_VALUE)) {
-            return Double.POSITIVE_INFINITY; // with an infinite bound, everything would pass
+            return Double.POSITIVE_INFINITY; // with an infinite bound, every value would pass
         }
         return error == 0 ? 0 : error / bound;
     }

@@ -17,7 +17,10 @@ final class BlockQuantizer {
 
     private static final float LEAST = 1e-15f;
 
-    /** No f16 scale reaches it in any type that has one, and sums of cubes below it do not overflow. */
+    /**
+     * The limit of a weight's magnitude. Larger weights need a scale that f16 cannot hold in every type with f16 scales. Sums of cubes of
+     * smaller weights do not overflow.
+     */
     private static final float MOST = 1e10f;
 
     private final BlockRounding rounding = new BlockRounding();
@@ -61,19 +64,19 @@ final class BlockQuantizer {
         }
     }
 
-    /** 0 also if f32 does not hold the inverse: the f16 scale is then 0, too. */
+    /** Returns the inverse of a number. The result is 0 also if f32 cannot hold the inverse; the f16 scale is then 0, too. */
     private static float inverse(float d) {
         float inverse = 1 / d;
         return Float.isInfinite(inverse) ? 0 : inverse;
     }
 
-    /** C's {@code roundf}: ties away from zero. */
+    /** Rounds like C's {@code roundf}: ties away from zero. */
     private static int halfAway(float value) {
         int towardsZero = (int) value;
         return Math.abs(value - towardsZero) < 0.5f ? towardsZero : towardsZero + (int) Math.signum(value);
     }
 
-    /** Q4_0 and Q5_0: the weight of largest magnitude has the smallest integer. */
+    /** Rounds to Q4_0 or Q5_0: the weight of largest magnitude has the smallest integer. */
     private void signed(float[] x, int at, int bits) {
         int zero = 1 << bits - 1;
         float d = BlockRounding.largest(x, at, 32) / -zero;
@@ -85,13 +88,13 @@ final class BlockQuantizer {
         storePairs(2, bits);
     }
 
-    /** Q4_1 and Q5_1: the smallest weight has integer 0, and the largest has the largest. */
+    /** Rounds to Q4_1 or Q5_1: the smallest weight has integer 0, and the largest weight has the largest integer. */
     private void withMinimum(float[] x, int at, int bits) {
         int most = (1 << bits) - 1;
         float least = x[at];
         float largest = x[at];
         for (int i = at + 1; i < at + 32; i++) {
-            least = x[i] < least ? x[i] : least; // the first of two zeros, as in ggml
+            least = x[i] < least ? x[i] : least; // of two zeros with different signs, the first is kept, as in ggml
             largest = x[i] > largest ? x[i] : largest;
         }
         float d = (largest - least) / most;
@@ -116,7 +119,7 @@ final class BlockQuantizer {
     }
 
     /**
-     * Q2_K, Q4_K and Q5_K: scales and minima of parts, rounded to integers, and then the weights, rounded with these.
+     * Rounds to Q2_K, Q4_K or Q5_K: first the scales and minima of parts to integers, then the weights with these integers.
      *
      * @param halves index of the factors of scales and minima
      * @param mostScale the largest integer of a scale or minimum, of 4 or 6 bits
@@ -235,8 +238,9 @@ final class BlockQuantizer {
     }
 
     /**
-     * MXFP4: the largest weight has the largest exponent of E2M1. ggml takes its logarithm in f32, which rounds up the logarithm of a
-     * number just below a power of two. ggml defines no result for a scale below {@code 2^-127}, which is the smallest scale here.
+     * Rounds to MXFP4: the largest weight has the largest exponent of E2M1. ggml computes the logarithm of this weight in f32, which
+     * rounds up the logarithm of a number just below a power of two. ggml defines no result for a scale below {@code 2^-127}, which is
+     * the smallest scale here.
      */
     private void powerOfTwo(float[] x, int at) {
         float largest = Math.abs(BlockRounding.largest(x, at, 32));

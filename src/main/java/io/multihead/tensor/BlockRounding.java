@@ -6,7 +6,7 @@ package io.multihead.tensor;
  * ascending order, as in ggml. Belongs to one thread.
  */
 final class BlockRounding {
-    /** Weights below it are nothing. */
+    /** If no weight has a larger magnitude, all weights count as 0. */
     private static final float LEAST = 1e-15f;
 
     /**
@@ -16,8 +16,8 @@ final class BlockRounding {
      * @param most the largest integer
      * @param least the addend in the first divisor that is tried
      * @param steps the number of further divisors, each 0.1 larger
-     * @param magnitudes whether weights are weighted by their magnitude, and errors by their magnitudes; otherwise weights by their
-     *     magnitude plus the root of the mean square, and errors by their squares
+     * @param magnitudes whether a weight counts with its magnitude, and an error with its magnitude; otherwise a weight counts with its
+     *     magnitude plus the root of the mean square, and an error with its square
      */
     record Search(int count, int most, float least, int steps, boolean magnitudes) {
         static final Search Q2_K = new Search(16, 3, -0.5f, 15, true);
@@ -29,7 +29,7 @@ final class BlockRounding {
     private final int[] integers = new int[16];
     private float minimum;
 
-    /** The minimum of the last {@link #affine}, as a subtrahend: at least 0. */
+    /** Returns the minimum of the last {@link #affine}, as a subtrahend of at least 0. */
     float minimum() {
         return minimum;
     }
@@ -101,7 +101,7 @@ final class BlockRounding {
         }
     }
 
-    /** The weighted error, with a scale and an offset, of the integers that a divisor gives if they are counted from a number. */
+    /** Returns the weighted error of a scale and an offset, for the integers that an inverse divisor gives, counted from a number. */
     private float error(float[] x, int at, Search by, float inverse, float from, float scale, float offset) {
         float error = 0;
         for (int i = 0; i < by.count; i++) {
@@ -112,9 +112,9 @@ final class BlockRounding {
     }
 
     /**
-     * Returns the scale {@code s} with which {@code s * q} is closest to 16 weights, for integers q from -4 to 3: the integers of the
-     * divisor that the largest weight suggests, each of which is changed, in up to five rounds, while that reduces the error. A weight is
-     * weighted by its square.
+     * Returns the scale {@code s} with which {@code s * q} is closest to 16 weights, for integers q from -4 to 3. The search begins with
+     * the integers of the divisor that the largest weight suggests. In up to five rounds, it changes each integer if this reduces the
+     * error. A weight is weighted by its square.
      */
     float threeBits(float[] x, int at) {
         float largest = largest(x, at, 16);

@@ -56,10 +56,10 @@ public final class BlockTensor {
     /**
      * Rounds weights to blocks, as ggml's reference does ({@code quantize_row_*_ref}), on the calling thread.
      *
-     * <p>{@link BlockType#Q8_0}, {@link BlockType#Q4_0} and {@link BlockType#Q5_0} divide by a scale from the largest weight of a block, {@link
-     * BlockType#Q4_1} and {@link BlockType#Q5_1} by a scale from the largest weight minus the smallest. The other types search for the
-     * scales with the smallest weighted square error. The root mean square error of normally distributed weights, relative to their root
-     * mean square: Q8_0 0.53 %, Q6_K 1.8 %, Q5_K 3.6 %, Q5_1 3.8 %, Q5_0 4.3 %, Q4_K 7.1 %, Q4_1 7.8 %, Q4_0 8.6 %, Q3_K 15 %, Q2_K 30 %.
+     * <p>{@link BlockType#Q8_0}, {@link BlockType#Q4_0} and {@link BlockType#Q5_0} divide by a scale from the largest weight of a block,
+     * {@link BlockType#Q4_1} and {@link BlockType#Q5_1} by a scale from the largest weight minus the smallest. The other types search for the
+     * scales with the smallest weighted square error. The root mean square errors of normally distributed weights, relative to their root mean
+     * square, are Q8_0 0.53 %, Q6_K 1.8 %, Q5_K 3.6 %, Q5_1 3.8 %, Q5_0 4.3 %, Q4_K 7.1 %, Q4_1 7.8 %, Q4_0 8.6 %, Q3_K 15 %, Q2_K 30 %.
      *
      * @param arena owns the memory of the blocks, aligned to 64 bytes
      * @param from the weights, at least one axis, any strides; the last size is a multiple of {@link BlockType#elements}; F64 is rounded to
@@ -67,14 +67,14 @@ public final class BlockTensor {
      * @param type the type of the blocks
      * @return the blocks
      * @throws IllegalArgumentException if a row is not a whole number of blocks, a weight is NaN or infinite, or a block needs a scale or a
-     *     minimum that f16 does not hold; weights below 500,000, or below 65,504 in Q4_1 and Q5_1, need none
+     *     minimum that f16 does not hold; weights below 500,000, or below 65,504 in Q4_1 and Q5_1, never need such a scale
      */
     public static BlockTensor quantize(Arena arena, Tensor from, BlockType type) {
         Checks.notNull(from, "from");
         Checks.notNull(type, "type");
         Checks.notNull(arena, "arena");
         long rowBytes = rowBytes("from", type, from.shape());
-        // a tensor may repeat elements, and so have more of them than its memory
+        // a tensor may repeat elements, so it may have more elements than its memory
         long rows = from.shape().elements() / Math.max(1, from.dim(-1));
         if (rowBytes > 0 && rows > Long.MAX_VALUE / rowBytes) {
             throw Checks.fail("from", "shape " + from.shape(), "expected fewer than 2^63 bytes of " + type);
@@ -88,7 +88,7 @@ public final class BlockTensor {
         return blocks;
     }
 
-    /** Rounds the rows of a tensor into those from {@code row} on, through an array of one row. */
+    /** Rounds the rows of a tensor, through an array of one row, and stores them as the rows from {@code row} on. */
     private static long quantize(Tensor from, long row, BlockTensor to, BlockQuantizer quantizer, float[] values) {
         if (from.rank() > 1) {
             long next = row;
@@ -145,7 +145,7 @@ public final class BlockTensor {
         return offset;
     }
 
-    /** {@return the elements of a row: the last size} */
+    /** {@return the number of elements of a row: the last size} */
     public long columns() {
         return shape.dim(-1);
     }
@@ -188,8 +188,7 @@ public final class BlockTensor {
      *
      * @param index the position
      * @return a view of the same memory, one rank lower
-     * @throws IllegalArgumentException if there is only one axis, or the position is outside the
-     * first
+     * @throws IllegalArgumentException if there is only one axis, or the position is outside the first axis
      */
     public BlockTensor select(long index) {
         requireRows();
@@ -202,7 +201,7 @@ public final class BlockTensor {
     /**
      * Stores the value of every element in a tensor.
      *
-     * @param to of this shape, any strides and element type; f32 and f64 hold the values exactly, others round them to nearest
+     * @param to a tensor of this shape, any strides and element type; f32 and f64 hold the values exactly, others round them to nearest
      * @throws IllegalArgumentException if the shape differs, the memory overlaps the blocks or is read-only, or elements share storage;
      *     nothing is written
      */
@@ -265,7 +264,7 @@ public final class BlockTensor {
         }
     }
 
-    /** Bytes between neighbors along the first axis. */
+    /** Returns the number of bytes between neighbors along the first axis. */
     private long stepBytes() {
         return shape.dim(0) == 0 ? 0 : bytes() / shape.dim(0);
     }

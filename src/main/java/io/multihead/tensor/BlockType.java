@@ -120,8 +120,8 @@ public enum BlockType {
             float d = half(memory, at + 208);
             for (int part = 0; part < 16; part++) {
                 float scale = d * memory.get(ValueLayout.JAVA_BYTE, at + 192 + part);
-                // a half of 128 elements is four quarters of 32: two share 32 bytes of
-                // nibbles, all share 32 bytes of pairs
+                // a half of 128 elements has four quarters of 32: two quarters share 32 bytes of nibbles, and all four
+                // share 32 bytes of pairs
                 int half = part / 8;
                 int quarter = part / 2 % 4;
                 long nibbles = at + half * 64 + quarter % 2 * 32 + part % 2 * 16;
@@ -250,30 +250,30 @@ public enum BlockType {
         return memory.get(ValueLayout.JAVA_BYTE, at) & 255;
     }
 
-    /** The low nibble of a byte (0) or its high one (1). */
+    /** Returns the low nibble of a byte if {@code high} is 0, or the high nibble if {@code high} is 1. */
     private static int nibble(MemorySegment memory, long at, int high) {
         return unsigned(memory, at) >> 4 * high & 15;
     }
 
-    /** Two bits of an element: 128 of them lie in 32 bytes, the first 32 in the lowest pairs. */
+    /** Returns the two bits of an element: 128 elements are in 32 bytes, the first 32 elements in the lowest pairs. */
     private static int pairOfBits(MemorySegment memory, long at, int element) {
         return unsigned(memory, at + element / 128 * 32 + element % 32) >> element / 32 % 4 * 2 & 3;
     }
 
-    /** Element i of 4 bytes of fifth bits and 16 of nibbles. */
+    /** Returns element i of 4 bytes of fifth bits and 16 bytes of nibbles. */
     private static int fiveBits(MemorySegment memory, long at, int i) {
         int fifth = unsigned(memory, at + i / 8) >> i % 8 & 1;
         return nibble(memory, at + 4 + i % 16, i / 16) | fifth << 4;
     }
 
-    /** Scale {@code part} of eight, in the 12 bytes of scales and minima: the first four whole, the others in two pieces. */
+    /** Returns scale {@code part} of eight from the 12 bytes of scales and minima: the first four are stored whole, the others in two pieces. */
     private static int scale(MemorySegment memory, long at, int part) {
         return part < 4
                 ? unsigned(memory, at + part) & 63
                 : unsigned(memory, at + part + 4) & 15 | unsigned(memory, at + part - 4) >> 6 << 4;
     }
 
-    /** Minimum {@code part} of eight. */
+    /** Returns minimum {@code part} of eight. */
     private static int minimum(MemorySegment memory, long at, int part) {
         return part < 4
                 ? unsigned(memory, at + part + 4) & 63

@@ -22,7 +22,9 @@ enum CodeBook {
         return Math.scalb(1f, e - 128);
     }
 
-    /** Returns the code of the closest number, the higher of two equally close ones; numbers ascend. */
+    /**
+     * Returns the code of the closest number, or of the higher of two equally close numbers. The numbers must ascend.
+     */
     int nearest(float x) {
         int code = 0;
         while (code < 15 && x - values[code] >= values[code + 1] - x) {

@@ -4,7 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * The storage type of an element. Arithmetic is always f32 (or f64 in the reference); these are storage types.
+ * The storage type of an element. Arithmetic is always f32, or f64 in the reference.
  *
  * <p>Elements are in the machine's byte order and need no alignment. Narrowing rounds to nearest, ties to even; NaN stays NaN in
  * floating-point types and becomes 0 in {@link #I8}. {@link #I8} saturates.

@@ -10,7 +10,10 @@ import java.util.Arrays;
  * elements are {@code long}, so a tensor may exceed 2<sup>31</sup> elements.
  */
 public final class Shape {
-    /** Views are traversed axis by axis, recursively, and models have less than half this number of axes. */
+    /**
+     * The largest number of axes. Views are traversed recursively, axis by axis. Tensors of models have less than half this number of
+     * axes.
+     */
     private static final int MOST_AXES = 64;
 
     private final long[] dims;
@@ -71,7 +74,7 @@ public final class Shape {
         return dims.clone();
     }
 
-    /** Resolves a possibly negative axis. */
+    /** Returns the index of an axis, which may be negative. */
     int axis(int axis) {
         int resolved = axis < 0 ? axis + dims.length : axis;
         if (resolved < 0 || resolved >= dims.length) {
@@ -80,7 +83,7 @@ public final class Shape {
         return resolved;
     }
 
-    /** Row-major strides in elements. */
+    /** Returns the row-major strides in elements. */
     long[] denseStrides() {
         long[] strides = new long[dims.length];
         long step = 1;

@@ -73,7 +73,7 @@ final class Strides {
         return result;
     }
 
-    /** Strides of {@code shape} repeated to {@code target}: 0 along every repeated axis. */
+    /** Returns the strides of {@code shape} repeated to {@code target}: 0 along every repeated axis. */
     static long[] broadcast(Shape shape, long[] strides, Shape target) {
         int added = target.rank() - shape.rank();
         long[] result = new long[target.rank()];
@@ -154,7 +154,7 @@ final class Strides {
         if (a.isNative() || b.isNative()) {
             return a.isNative() && b.isNative();
         }
-        // unlike heapBase, which a read-only segment hides, this knows the array; the addresses have been compared
+        // a read-only segment hides heapBase, but this method compares arrays; the addresses have been compared before
         return a.asOverlappingSlice(b).isPresent();
     }
 
@@ -184,7 +184,7 @@ final class Strides {
                 return;
             }
         } catch (ArithmeticException overflow) {
-            // continues: a position beyond 2^63 is certainly outside
+            // a position beyond 2^63 is certainly outside the memory, and fails below
         }
         throw Checks.fail(
                 "memory",
@@ -204,7 +204,7 @@ final class Strides {
         return true;
     }
 
-    /** Returns the position of an element, in elements from the start of the memory; fails outside the shape. */
+    /** Returns the position of an element, in elements from the start of the memory; fails if the index is outside the shape. */
     static long position(Shape shape, long offset, long[] strides, long[] index) {
         if (Checks.notNull(index, "index").length != shape.rank()) {
             throw Checks.fail("index", Arrays.toString(index), "expected one position per axis of shape " + shape);

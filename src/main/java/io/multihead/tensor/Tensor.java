@@ -14,8 +14,8 @@ import java.nio.Buffer;
  * {@link WrongThreadException}. Views ({@link #permute}, {@link #slice}, {@link #select}, {@link #reshape}) share the memory and copy
  * nothing.
  *
- * <p>The view itself is immutable and thread-safe; its elements are plain memory, so concurrent reads are safe and writes
- * need the caller's synchronization. Offsets and strides are in elements and {@code long}.
+ * <p>The view itself is immutable and thread-safe; its elements are plain memory, so concurrent reads are safe and writes need the
+ * caller's synchronization. Offsets and strides are {@code long} numbers of elements.
  */
 public final class Tensor {
     static {
@@ -296,7 +296,7 @@ public final class Tensor {
     /**
      * Returns this tensor repeated, without a copy, along axes of size 1 and along new leading axes.
      *
-     * @param dims the wanted sizes, aligned with this shape from the right
+     * @param dims the requested sizes, aligned with this shape from the right
      * @return a view of the same memory in which repeated elements share storage
      * @throws IllegalArgumentException if a size other than 1 differs
      */
@@ -319,7 +319,7 @@ public final class Tensor {
      * Copies tensors into {@code target}, one after another along an axis, converting as {@link #copyTo} does.
      *
      * @param axis the axis of the target; negative counts from the end
-     * @param target along the axis as long as all parts together; overlaps no part
+     * @param target the destination, along the axis as long as all parts together; overlaps no part
      * @param parts any strides and element types, of the target's sizes along all other axes
      * @throws IllegalArgumentException if shapes do not fit, memory overlaps, or the target is read-only or keeps several positions in one
      *     element; nothing is written
@@ -344,7 +344,7 @@ public final class Tensor {
     }
 
     /**
-     * {@return a dense converted copy}
+     * {@return a dense copy, converted to an element type}
      *
      * @param arena owns the new memory
      * @param as the element type of the copy

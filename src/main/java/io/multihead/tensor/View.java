@@ -7,11 +7,14 @@ import java.util.Arrays;
 import java.util.Objects;
 
 /**
- * A typed, strided window on memory: the data of a {@link Tensor}, whose methods of the same name are documented. Immutable
+ * A typed, strided view of memory: the data of a {@link Tensor}, which documents the methods of the same names. Immutable
  * and thread-safe; the elements are plain memory.
  */
 final class View {
-    /** Positions above it would overflow when they are counted in bytes, and could fall inside the memory again. */
+    /**
+     * The largest position. A larger one would overflow when it is counted in bytes, and could be inside the memory
+     * again.
+     */
     private static final long MAX_POSITION = Long.MAX_VALUE / Double.BYTES;
 
     private final MemorySegment memory;
@@ -82,7 +85,10 @@ final class View {
         return Strides.dense(shape, strides);
     }
 
-    /** Returns the position of an element, in elements from the start of the memory; fails outside the shape. */
+    /**
+     * Returns the position of an element, in elements from the start of the memory; fails if the index is outside the
+     * shape.
+     */
     long position(long[] index) {
         return Strides.position(shape, offset, strides, index);
     }
@@ -148,7 +154,10 @@ final class View {
         return part(Shape.of(Strides.without(shape.toArray(), at)), Strides.without(strides, at), at, index);
     }
 
-    /** Returns the view that begins at one position of an axis; a view without elements begins where this one does. */
+    /**
+     * Returns the view that begins at one position of an axis; a view without elements begins at the same position as
+     * this view.
+     */
     private View part(Shape dims, long[] steps, int axis, long from) {
         long start = dims.elements() == 0 ? offset : offset + from * strides[axis];
         return new View(memory, dtype, dims, start, steps);
@@ -178,7 +187,7 @@ final class View {
         if (lastByte < other.firstByte || other.lastByte < firstByte || isInterleavedWith(other)) {
             return false;
         }
-        // last, since it makes objects of heap segments
+        // this check is last, since it allocates objects for heap segments
         return Strides.sameMemory(memory, other.memory);
     }
 

@@ -10,8 +10,8 @@ import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 
 /**
- * Tokens that are found in a text before the rest of it is divided: at each place the longest one, from left to right. Immutable and
- * thread-safe.
+ * Tokens that are found in a text before the rest of the text is divided. The search goes from left to right, and takes the longest
+ * token at each place. Immutable and thread-safe.
  */
 final class AddedTokens {
     /**
@@ -19,13 +19,13 @@ final class AddedTokens {
      *
      * @param text the text to find
      * @param id the token's id
-     * @param singleWord only if neither a letter, a digit nor an underscore is adjacent
+     * @param singleWord whether the token is found only if neither a letter, a digit nor an underscore is adjacent
      * @param stripsLeft whether it includes the white space before it
      * @param stripsRight whether it includes the white space after it
      */
     record Token(String text, int id, boolean singleWord, boolean stripsLeft, boolean stripsRight) {}
 
-    /** The forms of marks. Some files mark chat marks, such as Qwen's {@code <think>}, as ordinary text. */
+    /** The forms of marks. In some files, marks of a chat such as Qwen's {@code <think>} have the type of ordinary text. */
     private static final Pattern MARK = Pattern.compile(
             "<[|\uff5c].*[|\uff5c]>|</?(think|tool_call|tool_response|tools|mask|unused\\d+|start_of_turn|end_of_turn)>|\\[/?INST\\]",
             Pattern.DOTALL);
@@ -36,7 +36,7 @@ final class AddedTokens {
     private final List<Token> tokens = new ArrayList<>();
     private final PieceTrie trie = new PieceTrie();
     private final BitSet firstChars = new BitSet();
-    /** By number: whether any text may contain the token, even if only a template may contain others. */
+    /** By a token's number: whether any text may contain the token. Only a template may contain the other tokens. */
     private final BitSet inContent = new BitSet();
 
     AddedTokens(List<Token> all) {
@@ -55,7 +55,7 @@ final class AddedTokens {
                 vocabulary, id -> vocabulary.type(id) == TokenType.USER_DEFINED && !isMark(vocabulary.token(id))));
     }
 
-    /** These tokens, and marks of any type, control tokens and the unknown token. */
+    /** Returns the tokens that any text may contain, marks of any type, control tokens and the unknown token. */
     static AddedTokens inSpecialText(Vocabulary vocabulary) {
         return new AddedTokens(plain(vocabulary, id -> switch (vocabulary.type(id)) {
             case USER_DEFINED, CONTROL, UNKNOWN -> true;
@@ -118,7 +118,7 @@ final class AddedTokens {
                 || buffer.prompt.nextContent(from - EncodeBuffer.START) >= end - EncodeBuffer.START;
     }
 
-    /** Returns these tokens, and allows some further ones in any text. */
+    /** Returns these tokens, with further tokens that any text may contain. */
     AddedTokens alsoIn(AddedTokens anyText) {
         AddedTokens all = new AddedTokens(tokens);
         BitSet ids = new BitSet();
@@ -149,7 +149,7 @@ final class AddedTokens {
         return true;
     }
 
-    /** {@code \w} by Unicode Technical Standard 18, annex C, as in the crate. */
+    /** Returns whether a code point is in {@code \w} of Unicode Technical Standard 18, annex C, as in the crate. */
     static boolean isWord(int codePoint) {
         return Character.isAlphabetic(codePoint)
                 || codePoint == ZERO_WIDTH_JOINER

@@ -25,18 +25,18 @@ import org.jspecify.annotations.Nullable;
  * <p>Immutable and thread-safe.
  */
 public final class BytePairTokenizer extends WordTokenizer {
-    /** Characters below are the same in every normal form. */
+    /** Characters below this one are the same in every normal form. */
     private static final int FIRST_THAT_COMPOSES = 0x300;
 
     private final WordRule words;
     private final MergeTable merges;
-    /** By byte: its token, or -1 where no token has it. */
+    /** By byte: the token of the byte, or -1 if no token has the byte. */
     private final int[] byteSymbols = new int[256];
-    /** The least byte of UTF-8 that no token has, or -1. */
+    /** The smallest byte of UTF-8 that no token has, or -1. */
     private final int firstMissing;
 
     private final MissingBytes missing;
-    /** Ids of tokens that are whole words, where these need no merges; else empty. */
+    /** Ids of tokens that are whole words, if such words need no merges; otherwise empty. */
     private final Map<String, Integer> wholeWords;
 
     private final int longestWord;
@@ -112,7 +112,7 @@ public final class BytePairTokenizer extends WordTokenizer {
                 AddedTokens.inSpecialText(vocabulary));
     }
 
-    /** Fillers of a vocabulary, which are unused, may have characters that no byte has; all others may be results of merges. */
+    /** Returns whether a token may be the result of merges. Unused filler tokens of a vocabulary may have characters that no byte has. */
     private static boolean isPiece(Vocabulary vocabulary, int id) {
         return switch (vocabulary.type(id)) {
             case NORMAL -> true;
@@ -148,7 +148,10 @@ public final class BytePairTokenizer extends WordTokenizer {
         return false;
     }
 
-    /** A token has as many bytes as the part of the text that it comes from; of a code point in several tokens, each comes from all of it. */
+    /**
+     * Adds ids with their places. A token has as many bytes as the part of the text from which it comes. If a code point is in several
+     * tokens, each of these tokens comes from the whole code point.
+     */
     @Override
     void place(EncodeBuffer buffer, int first, int from) {
         ComposedText composed = buffer.composed;
@@ -192,7 +195,7 @@ public final class BytePairTokenizer extends WordTokenizer {
         buffer.text = text;
     }
 
-    /** Returns a part of a text composed, or null if it is composed already. */
+    /** Returns the composed form of a part of a text, or null if the part is already composed. */
     private @Nullable ComposedText composed(char[] text, int from, int end) {
         boolean isComposed = !composes
                 || !mayCompose(text, from, end)

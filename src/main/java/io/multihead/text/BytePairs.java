@@ -22,9 +22,10 @@ import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 
 /**
- * A vocabulary of byte-level BPE, learned from a text (Sennrich et al. 2016; Radford et al. 2019). It begins with the bytes. Then repeatedly the most
- * frequent pair of adjacent pieces within a word becomes a new piece. Text is divided into words as in GPT-2. The token {@value #END} ends a text.
- * It is meant for texts of a few megabytes and vocabularies of a few thousand tokens: each piece costs a pass over the distinct words.
+ * A vocabulary of byte-level BPE, learned from a text (Sennrich et al. 2016; Radford et al. 2019). The first pieces are the bytes. Repeatedly, the
+ * most frequent pair of adjacent pieces within a word becomes a new piece. Text is divided into words as in GPT-2. The token {@value #END} ends a
+ * text. The class is meant for texts of a few megabytes and vocabularies of a few thousand tokens: each piece costs a pass over the distinct
+ * words.
  *
  * <p>Immutable and thread-safe.
  */
@@ -92,7 +93,7 @@ public final class BytePairs {
         return words;
     }
 
-    /** Returns the most frequent pair, and of several the first one; an empty text if no pair occurs twice. */
+    /** Returns the most frequent pair, or the first of several equally frequent pairs; an empty text if no pair occurs twice. */
     private static String mostFrequent(Map<String, Integer> words) {
         Map<String, Integer> pairs = new LinkedHashMap<>();
         words.forEach((word, count) -> {
@@ -116,14 +117,17 @@ public final class BytePairs {
     private static String merge(String word, String pair, String piece) {
         String apart = " " + pair + " ";
         StringBuilder merged = new StringBuilder(word);
-        // the space behind one pair may be the one before the next
+        // the space after one pair may be the space before the next pair
         for (int at = merged.indexOf(apart); at >= 0; at = merged.indexOf(apart, at + 1)) {
             merged.replace(at, at + apart.length(), " " + piece + " ");
         }
         return merged.toString();
     }
 
-    /** Returns the character for a byte in vocabularies of this kind: a printable one is itself, others are from U+0100 on, in order. */
+    /**
+     * Returns the character for a byte in vocabularies of this kind: a printable byte is the same character; the other bytes are characters from
+     * U+0100 on, in order.
+     */
     static String character(int value) {
         if (isPrintable(value)) {
             return String.valueOf((char) value);
@@ -187,7 +191,7 @@ public final class BytePairs {
         Files.createDirectories(Checks.notNull(folder, "folder"));
         Map<String, Integer> ids = new LinkedHashMap<>();
         tokens.forEach(token -> ids.put(token, ids.size()));
-        // sorted, for the same bytes in every JVM
+        // the map is sorted, so that the file has the same bytes in every JVM
         Map<String, Object> bytes =
                 new TreeMap<>(Map.of("type", "ByteLevel", "add_prefix_space", false, "use_regex", true));
         Map<String, Object> end =

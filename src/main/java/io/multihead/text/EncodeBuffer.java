@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 
 /** The scratch memory of one call of a tokenizer: the text, its ids so far, and arrays for merging. Reused from call to call; not thread-safe. */
 final class EncodeBuffer {
-    /** The beginning of the text: before it is room for a space. */
+    /** The index of the first character of the text. A space may be stored before it. */
     static final int START = 1;
 
     private static final int FEW = 256;
@@ -34,7 +34,7 @@ final class EncodeBuffer {
     /** Whether control tokens are found in the text. */
     boolean special;
 
-    /** The text if only some of its characters may be control tokens. */
+    /** The text, if only some of its characters may be control tokens; otherwise null. */
     @Nullable
     PromptText prompt;
 
@@ -90,7 +90,7 @@ final class EncodeBuffer {
         return size == 0 ? -1 : ids[size - 1];
     }
 
-    /** Returns whether ids go with their places to another buffer. */
+    /** Returns whether ids and their places are added to another buffer. */
     boolean placesTokens() {
         return tokens != null;
     }

@@ -15,8 +15,8 @@ import java.util.OptionalInt;
  */
 public interface EncoderTokenizer {
     /**
-     * Returns this tokenizer with special tokens in texts read as special tokens, as in the reference, or as plain text, for
-     * texts that must not contain special tokens.
+     * Returns this tokenizer with another treatment of special tokens in texts. They are read as special tokens, as in the reference, or as plain
+     * text, for texts that must not contain special tokens.
      *
      * @param recognized whether the name of a special token in a text becomes that token
      * @return a tokenizer that shares its memory with this one
@@ -27,9 +27,8 @@ public interface EncoderTokenizer {
     int vocabularySize();
 
     /**
-     * {@return the number of tokens for which a model must have a row; one more than the largest id of a token of the model's own
-     * vocabulary}. As in transformers, it needs no rows for tokens that {@code added_tokens} of a {@code tokenizer.json} puts after the
-     * model's own vocabulary.
+     * {@return the number of tokens for which a model must have a row; one more than the largest id of a token of the model's own vocabulary}. As in
+     * transformers, the model needs no rows for tokens that {@code added_tokens} of a {@code tokenizer.json} puts after the model's own vocabulary.
      */
     int ownVocabularySize();
 

@@ -22,7 +22,7 @@ import java.util.regex.Pattern;
  * which HuggingFace's libraries also return.
  */
 final class GgufEncoderTokenizer {
-    /** The prefix of WordPiece tokens that begin a word; others continue one. */
+    /** The prefix of WordPiece tokens that begin a word; other tokens continue a word. */
     private static final char SPACE = '\u2581';
 
     private static final int NONE = SpecialIds.NONE;
@@ -81,7 +81,7 @@ final class GgufEncoderTokenizer {
         String key = "normalizer.lowercase";
         if (!keys.has(key)) {
             for (String piece : pieces) {
-                // no lower-case text has such a token
+                // a text in lower case never contains such a token
                 if (CAPITALIZED.matcher(piece).matches()) {
                     throw keys.fail(key, "true or false, as \"" + piece + "\" and others begin with a capital letter");
                 }
@@ -125,7 +125,7 @@ final class GgufEncoderTokenizer {
         String pre = keys.text("pre");
         Vocabulary vocabulary = Vocabulary.of(tokens, types);
         boolean modern = pre.equals("modern-bert");
-        // settings of HuggingFace's file of ModernBERT that GGUF lacks
+        // these settings are in HuggingFace's file of ModernBERT, and GGUF lacks them
         BytePairTokenizer.Rules rules =
                 new BytePairTokenizer.Rules(WordPattern.of(pre), false, modern, MissingBytes.AFTER_MERGES);
         BytePairTokenizer pairs = new BytePairTokenizer(

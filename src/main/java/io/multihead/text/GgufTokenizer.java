@@ -37,8 +37,10 @@ final class GgufTokenizer {
         return SentencePieceTokenizer.of(vocabulary, special, prefixed ? SpacePrefix.ALWAYS : SpacePrefix.NONE);
     }
 
-    /** Pieces in SentencePiece's form, with spaces written as one of its characters, that merge by ranks instead of scores, except for runs
-     * of line feeds. */
+    /**
+     * Returns a tokenizer of pieces in SentencePiece's form, in which U+2581 stands for a space. Pieces merge by ranks instead of scores,
+     * except for runs of line feeds.
+     */
     private Tokenizer mergedPieces() {
         Vocabulary vocabulary = vocabulary(true);
         int size = vocabulary.size();
@@ -75,7 +77,7 @@ final class GgufTokenizer {
      */
     private Vocabulary vocabulary(boolean pieces) {
         List<String> tokens =
-                List.copyOf(keys.texts("tokens")); // only once, because each text is made when it is requested
+                List.copyOf(keys.texts("tokens")); // copied once, because each text is made when requested
         List<TokenType> types = keys.types(tokens.size());
         if (types.isEmpty()) {
             types = new ArrayList<>();

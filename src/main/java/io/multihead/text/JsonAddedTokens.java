@@ -13,7 +13,7 @@ import java.util.List;
  * @param source its entry in the file, for messages
  */
 record JsonAddedTokens(AddedTokens.Token token, boolean special, boolean normalized, JsonObject source) {
-    /** Reads all of them, whose ids are at most {@code most}. */
+    /** Reads all added tokens, whose ids must be at most {@code most}. */
     static List<JsonAddedTokens> read(JsonObject file, int most) {
         List<JsonAddedTokens> tokens = new ArrayList<>();
         for (Object element : file.has("added_tokens") ? file.array("added_tokens") : List.of()) {

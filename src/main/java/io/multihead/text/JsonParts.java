@@ -5,7 +5,10 @@ import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
 import java.util.List;
 import java.util.Optional;
 
-/** The normalizer and pre-tokenizer of a {@code tokenizer.json}; parts that no supported family has are errors that name them. */
+/**
+ * The normalizer and pre-tokenizer of a {@code tokenizer.json}. A part that no supported family has is an error that names the
+ * part.
+ */
 final class JsonParts {
     private static final String SPACE = "\u2581";
 

@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Reads a {@code tokenizer.json} whose model is BPE: over bytes, as in GPT-2, Llama 3 and Qwen, or over code points with bytes for text
- * without a token, as in Llama 2 and Gemma. Any other part of a file is an error that names it. Truncation, padding and the decoder are
- * not read.
+ * without a token, as in Llama 2 and Gemma. Any other part of a file is an error that names the part. Truncation, padding and the
+ * decoder are not read.
  */
 final class MergesJson {
     private final JsonObject file;

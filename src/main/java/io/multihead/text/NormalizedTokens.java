@@ -48,7 +48,7 @@ final class NormalizedTokens {
         return false;
     }
 
-    /** Returns where the longest token that begins here ends, or {@code at}; the buffer has its number. */
+    /** Returns the end of the longest token that begins here, or {@code at}; the buffer has its number. */
     private int match(UnigramBuffer buffer, int at) {
         int longest = at;
         int state = pieces.root;

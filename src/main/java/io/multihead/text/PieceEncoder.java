@@ -17,7 +17,7 @@ final class PieceEncoder extends EndedTokenizer {
     private final int first;
     private final int last;
 
-    /** A tokenizer that finds special tokens in texts. */
+    /** Creates a tokenizer that finds special tokens in texts. */
     PieceEncoder(PieceTokenizer tokenizer, PairTemplate pairs, OptionalInt truncation) {
         super(SpecialIds.NONE);
         this.tokenizer = tokenizer;

@@ -17,7 +17,7 @@ abstract class PieceTokenizer implements Tokenizer {
     private final SpecialIds special;
     /** Tokens that any user's text may contain. */
     private final AddedTokens inText;
-    /** These and control tokens. */
+    /** Tokens that any user's text may contain, and control tokens. */
     private final AddedTokens inSpecialText;
 
     private final Map<String, Integer> ids;
@@ -52,8 +52,8 @@ abstract class PieceTokenizer implements Tokenizer {
     abstract void encodePart(EncodeBuffer buffer, int from, int end);
 
     /**
-     * Adds the ids from {@code first} on again, with the places from which they come, and removes them; has no effect if ids already have
-     * places.
+     * Replaces the ids from {@code first} on by the same ids with the places from which they come. The method has no effect if ids
+     * already have places.
      */
     void place(EncodeBuffer buffer, int first, int from) {}
 

@@ -29,7 +29,7 @@ final class ScoredPieces {
     private final BitSet beforeSpace = new BitSet();
     private final MergeTable merges;
 
-    /** Pieces that merge by their scores, or in the order of a list if there is one. */
+    /** Creates pieces that merge by their scores, or in the order of a list if there is one. */
     ScoredPieces(Vocabulary vocabulary, @Nullable List<Merge> ordered) {
         tokens = vocabulary.size();
         ids = HashMap.newHashMap(tokens);
@@ -106,7 +106,7 @@ final class ScoredPieces {
         return page == null ? absent(codePoint) : page[codePoint & page.length - 1];
     }
 
-    /** No token contains a surrogate, so their pages never exist. */
+    /** Returns the symbol of a code point that is in no token. No token contains a surrogate, so pages of surrogates never exist. */
     private int absent(int codePoint) {
         boolean unpaired = codePoint >= Character.MIN_SURROGATE && codePoint <= Character.MAX_SURROGATE;
         return unpaired ? symbol(REPLACEMENT) : -1 - codePoint;

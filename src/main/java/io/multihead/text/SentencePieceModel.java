@@ -14,8 +14,8 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Reads SentencePiece's {@code tokenizer.model}, a protocol buffer, if its model is Unigram, or BPE whose text is not normalized. Anything
- * else is an error that names it.
+ * Reads SentencePiece's {@code tokenizer.model}, a protocol buffer, if its model is Unigram, or BPE whose text is not normalized. Any
+ * other content is an error that names it.
  */
 final class SentencePieceModel {
     private static final int PIECE = 1;

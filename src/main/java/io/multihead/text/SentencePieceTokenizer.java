@@ -160,7 +160,7 @@ public final class SentencePieceTokenizer extends WordTokenizer {
             return;
         }
         for (int i = start + 1; i < end; i++) {
-            // no merge crosses this place, so the text before and after it can be divided on its own
+            // no merge crosses this place, so the text before and after it can be divided separately
             if (text[i] == SPACE && text[i - 1] != SPACE && !pieces.mayPrecedeSpace(text[i - 1])) {
                 encodeWord(buffer, start, i);
                 start = i;

@@ -19,9 +19,9 @@ import java.util.stream.IntStream;
  * A Unigram model of SentencePiece's own file.
  *
  * @param tokens the pieces
- * @param types of the pieces
- * @param scores of the pieces
- * @param map of characters
+ * @param types the types of the pieces
+ * @param scores the scores of the pieces
+ * @param map the map of characters
  * @param prefixed whether a space is put before a text
  * @param collapses whether spaces at the ends and after another space are removed
  * @param byteFallback whether unknown code points become bytes
@@ -34,7 +34,7 @@ record SentencePieceUnigram(
         boolean prefixed,
         boolean collapses,
         boolean byteFallback) {
-    /** SentencePiece subtracts it from the score of a user-defined piece. */
+    /** SentencePiece subtracts this number from the score of a user-defined piece. */
     private static final double USER_DEFINED_PENALTY = 0.1;
 
     private static final List<String> FIRST = List.of("<unk>", "<s>", "</s>");
@@ -84,7 +84,7 @@ record SentencePieceUnigram(
         for (int id = 0; id < tokens.size(); id++) {
             if (types.get(id) == TokenType.USER_DEFINED && !tokens.get(id).isEmpty()) {
                 byte[] piece = tokens.get(id).getBytes(StandardCharsets.UTF_8);
-                UnigramPieces.bytes(tokens.get(id)); // which checks the length
+                UnigramPieces.bytes(tokens.get(id)); // this call checks the length
                 userDefined.add(new PieceArray.Entry(piece, id));
             }
         }

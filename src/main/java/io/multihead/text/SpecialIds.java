@@ -84,7 +84,7 @@ public record SpecialIds(
     /**
      * {@return these ids with other tokens around every text}
      *
-     * @param other which tokens
+     * @param other the tokens to add
      */
     public SpecialIds withAdded(AddedSpecialTokens other) {
         return new SpecialIds(begin, end, unknown, padding, stopTokens, other);

@@ -23,7 +23,9 @@ public final class TextStream {
             .newDecoder()
             .onMalformedInput(CodingErrorAction.REPLACE)
             .onUnmappableCharacter(CodingErrorAction.REPLACE);
-    /** The bytes that no token has completed yet, to which the bytes of the next token are added; reused, as is the buffer of its characters. */
+    /**
+     * The bytes of an incomplete code point, to which the bytes of the next token are added. This buffer and the buffer of characters are reused.
+     */
     private ByteBuffer bytes = ByteBuffer.allocate(FIRST_BYTES);
 
     private CharBuffer characters = CharBuffer.allocate(FIRST_BYTES);

@@ -25,8 +25,8 @@ public interface Tokenizer {
 
     /**
      * {@return the number of tokens for which a model must have a row; one more than the largest id of a token of the model's own
-     * vocabulary}. As in transformers, it needs no rows for tokens that {@code added_tokens} of a {@code tokenizer.json} puts after the
-     * model's own vocabulary.
+     * vocabulary}. As in transformers, the model needs no rows for tokens that {@code added_tokens} of a {@code tokenizer.json} puts after
+     * the model's own vocabulary.
      */
     int ownVocabularySize();
 

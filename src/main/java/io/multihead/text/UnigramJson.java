@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Reads a {@code tokenizer.json} whose model is Unigram, as in XLM-R and multilingual E5: a precompiled map of characters, Metaspace, and a
- * template. Anything else in a file is an error that names it. Truncation, padding and the decoder are not read.
+ * template. Any other part of a file is an error that names the part. Truncation, padding and the decoder are not read.
  */
 final class UnigramJson {
     private static final String MARK = "\u2581";
@@ -81,9 +81,9 @@ final class UnigramJson {
     }
 
     /**
-     * Returns the number that the crate reads for the shortest decimal of a score: its digits as a double, divided by a power of ten, so
-     * that two roundings may differ from the score by an ulp. Pieces in another order, such as {@code dd ddd} and {@code ddd dd}, have sums
-     * that differ only by such errors, and the largest sum is chosen.
+     * Returns the number that the crate reads for the shortest decimal of a score: the digits as a double, divided by a power of ten. The
+     * two roundings may differ from the score by an ulp. Pieces in another order, such as {@code dd ddd} and {@code ddd dd}, have sums that
+     * differ only by such errors, and the largest sum is chosen.
      */
     private static double crateScore(double score) {
         BigDecimal decimal = new BigDecimal(Double.toString(score));
@@ -94,7 +94,7 @@ final class UnigramJson {
         return scale < 0 ? digits * power : digits / power;
     }
 
-    /** Adds a token that is already a piece, or the next one, in the numbering of the crate. */
+    /** Adds a token, which is an existing piece or gets the next id, in the numbering of the crate. */
     private void addToken(JsonAddedTokens each) {
         int id = each.token().id();
         String text = each.token().text();

@@ -19,7 +19,7 @@ import io.multihead.internal.text.unigram.UnigramPieces;
 public final class UnigramTokenizer extends PieceTokenizer {
     /** The places where normalized text is divided before pieces are looked up. */
     enum Division {
-        /** At white space, which vanishes, and before U+2581. */
+        /** At white space, which is removed, and before U+2581. */
         WORDS,
         /** Before U+2581. */
         MARKS,
@@ -33,18 +33,18 @@ public final class UnigramTokenizer extends PieceTokenizer {
         ALWAYS,
         /** Before the text, if no added token begins it. */
         FIRST,
-        /** Nowhere, or the normalizer has done it. */
+        /** Nowhere, or the normalizer has already put it there. */
         NEVER
     }
 
     /**
      * The combination of a file's parts.
      *
-     * @param normalizer of text between added tokens
+     * @param normalizer the normalizer of text between added tokens
      * @param normalized added tokens that any normalized text may have
-     * @param normalizedSpecial these, and control tokens
-     * @param division of normalized text
-     * @param prefix before its parts
+     * @param normalizedSpecial the same tokens, and control tokens
+     * @param division the division of normalized text
+     * @param prefix the places of U+2581 before the parts
      * @param byteFallback whether unknown code points become bytes
      */
     record Rules(

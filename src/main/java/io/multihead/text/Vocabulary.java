@@ -105,7 +105,7 @@ public final class Vocabulary {
         return scores.length > 0;
     }
 
-    /** Returns the place of each token's score among all, 0 for the highest; equal scores have equal places. */
+    /** Returns the rank of each token's score among all scores, 0 for the highest; equal scores have equal ranks. */
     int[] ranks() {
         float[] sorted = new float[scores.length];
         for (int id = 0; id < scores.length; id++) {
@@ -125,7 +125,10 @@ public final class Vocabulary {
         return ranks;
     }
 
-    /** Both zeros become the same one, because sorting and searching distinguish them. */
+    /**
+     * Returns a key that sorts scores in descending order. Positive and negative zero have the same key, because sorting and
+     * searching distinguish them.
+     */
     private static float descending(float score) {
         return 0f - score;
     }

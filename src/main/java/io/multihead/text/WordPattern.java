@@ -66,8 +66,7 @@ public enum WordPattern {
             "midm-2.0",
             "lfm2",
             "jina-v5-nano"),
-    /** The same rule, for a vocabulary in which merges make every word, and no token is put before
-     * a text. */
+    /** The rule of {@link #LLAMA_BPE}, for a vocabulary in which merges make every word, and no token is put before a text. */
     SMAUG_BPE(() -> new Llama3Words(3), "", "smaug-bpe", "dbrx", "glm4", "chatglm-bpe"),
     /** Qwen 2, 2.5 and 3: like Llama 3, with each digit as a word. */
     QWEN_2(

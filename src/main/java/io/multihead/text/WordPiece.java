@@ -31,7 +31,7 @@ public final class WordPiece extends EndedTokenizer {
     private final SpecialTokens special;
     private final boolean specialInText;
 
-    /** A tokenizer of a vocabulary in the order of its ids, which has every special token. */
+    /** Creates a tokenizer of a vocabulary in the order of its ids, which has every special token. */
     WordPiece(WordPieceModel model) {
         this(model, SpecialIds.NONE);
     }
@@ -64,7 +64,7 @@ public final class WordPiece extends EndedTokenizer {
      * {@code [SEP]} and {@code [MASK]}}
      *
      * @param tokens one token per id, from id 0; pieces that continue a word start with {@code ##}
-     * @param normalization of the text
+     * @param normalization the normalization of the text
      * @throws IllegalArgumentException if a token repeats, or {@code [UNK]}, {@code [CLS]} or {@code [SEP]} is missing
      */
     public static WordPiece ofVocabulary(List<String> tokens, TextNormalization normalization) {
@@ -189,7 +189,7 @@ public final class WordPiece extends EndedTokenizer {
             to.wordEnds[wordLength] = end;
         } else {
             to.wordEnds[WordPieceModel.LONGEST_WORD - 1] =
-                    end; // the word will be unknown, and needs no more than its range
+                    end; // the word becomes the unknown token, for which only its range is needed
         }
         return wordLength + 1;
     }

@@ -2,7 +2,7 @@ package io.multihead.text;
 
 import io.multihead.internal.text.words.WordCache;
 
-/** A tokenizer that divides words one by one, independent of their context, and caches words that it saw. */
+/** A tokenizer that divides each word independently of its context, and caches divided words. */
 abstract class WordTokenizer extends PieceTokenizer {
     private final WordCache cache = new WordCache();
 

@@ -7,7 +7,7 @@ import java.util.function.Predicate;
 
 /**
  * Adam with decoupled weight decay (Loshchilov and Hutter 2019, algorithm 2), in the order of PyTorch's operations: decay, moments, step.
- * With {@code g} the gradient and {@code t} the steps of this parameter:
+ * Here {@code g} is the gradient, and {@code t} the number of steps of this parameter:
  *
  * <pre>
  * m = b1 m + (1 - b1) g        v = b2 v + (1 - b2) g^2
@@ -15,7 +15,7 @@ import java.util.function.Predicate;
  * </pre>
  *
  * <p>Elements are computed in f32, factors in f64 and rounded once. A parameter of a narrower type is rounded after each step. The state has
- * 8 bytes for an element, on the heap.
+ * 8 bytes per element, on the heap.
  */
 public final class AdamW extends ParameterLoop {
     /**
@@ -29,7 +29,7 @@ public final class AdamW extends ParameterLoop {
      * @param decays selects by name the parameters that decay, usually not biases and norms
      */
     public record Options(double beta1, double beta2, double epsilon, double decay, Predicate<String> decays) {
-        /** PyTorch's defaults: 0.9, 0.999, 1e-8 and a decay of 0.01 of all parameters. */
+        /** PyTorch's defaults: 0.9, 0.999, 1e-8 and a weight decay of 0.01 for all parameters. */
         public static final Options DEFAULT = new Options(0.9, 0.999, 1e-8, 0.01, name -> true);
 
         /**
@@ -54,8 +54,8 @@ public final class AdamW extends ParameterLoop {
         /**
          * {@return these options with other decays of the moments}
          *
-         * @param newBeta1 of the first moment, 0 to below 1
-         * @param newBeta2 of the second moment, 0 to below 1
+         * @param newBeta1 decay of the first moment, 0 to below 1
+         * @param newBeta2 decay of the second moment, 0 to below 1
          */
         public Options withBetas(double newBeta1, double newBeta2) {
             return new Options(newBeta1, newBeta2, epsilon, decay, decays);

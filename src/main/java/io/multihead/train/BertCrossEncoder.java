@@ -28,10 +28,10 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A cross-encoder of trainable layers: a BERT encoder that reads two texts as one sequence, and BERT's head for sequences on the first token's
- * state (Devlin et al. 2019, section 3), with one output, whose sigmoid is the probability that both texts belong together. It is trained on pairs
- * by the binary cross-entropy, as in sentence-transformers' {@code BinaryCrossEntropyLoss}, and written as a folder that {@code
- * io.multihead.encoder.Reranker} and sentence-transformers load.
+ * A cross-encoder of trainable layers: a BERT encoder that reads two texts as one sequence, and BERT's sequence classification head on the state
+ * of the first token (Devlin et al. 2019, section 3). The head has one output, whose sigmoid is the probability that both texts belong together.
+ * The model is trained on pairs with the binary cross-entropy, as in sentence-transformers' {@code BinaryCrossEntropyLoss}, and written as a
+ * folder that {@code io.multihead.encoder.Reranker} and sentence-transformers load.
  *
  * <p>Parameters are f32 copies in an arena of the caller. {@link #scores} is thread-safe; parameters may change only while no call runs.
  */
@@ -65,12 +65,12 @@ public final class BertCrossEncoder {
     }
 
     /**
-     * Loads a folder: a cross-encoder of one label, or an encoder for {@link BertLayers#load}. An encoder gets a new head of normal
-     * random numbers with a standard deviation of 0.02; its pooling layer is read if the folder has one.
+     * Loads a cross-encoder with one label, or an encoder that {@link BertLayers#load} reads. An encoder gets a new head of normal random
+     * numbers with a standard deviation of 0.02. The pooling layer is read if the folder has one.
      *
      * @param arena owns the parameters, which must stay open
      * @param folder a folder of transformers or sentence-transformers
-     * @param seed seed of a new head; the same seed gives the same head
+     * @param seed the seed of a new head; the same seed gives the same head
      * @return the cross-encoder
      * @throws IOException if a file cannot be read
      * @throws IllegalArgumentException if the folder has another kind of model, several labels, or only one token type; the message names the
@@ -155,8 +155,8 @@ public final class BertCrossEncoder {
      *
      * @param cpu threads and scratch
      * @param pairs texts, and whether they belong together
-     * @param gradients by the names of the parameters; parameters without a gradient are frozen
-     * @param seed of dropout
+     * @param gradients the gradients by the names of the parameters; parameters without a gradient are frozen
+     * @param seed the seed of dropout
      * @return the mean binary cross-entropy, in nats
      * @throws IllegalArgumentException if a gradient does not fit; nothing is written
      */

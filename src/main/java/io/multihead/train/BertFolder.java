@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
  */
 record BertFolder(BertSizes sizes, EncoderTokenizer tokenizer, int mostTokens) {
     private static final int MOST = 1 << 24;
-    /** Settings that would change results, with the values that these layers have. */
+    /** Settings that affect results, with the only values that these layers support. */
     private static final Map<String, Object> EXPECTED = Collections.unmodifiableMap(new TreeMap<>(Map.of(
             "model_type", "bert",
             "hidden_act", "gelu",
@@ -35,11 +35,11 @@ record BertFolder(BertSizes sizes, EncoderTokenizer tokenizer, int mostTokens) {
             "is_decoder", false,
             "add_cross_attention", false)));
 
-    /** Weights in the formats of folders; a copy has its own weights. */
+    /** Endings of the names of weight files. They are not copied, since a copy of a folder has its own weights. */
     private static final Set<String> WEIGHTS =
             Set.of(".safetensors", ".bin", ".h5", ".onnx", ".msgpack", ".ot", ".index.json", ".gguf");
 
-    /** The prefix of a tokenizer's files. */
+    /** The prefixes of the names of a tokenizer's files. */
     private static final List<String> TOKENIZER = List.of("tokenizer", "vocab", "special_tokens_map", "added_tokens");
 
     static BertFolder read(Path folder) throws IOException {
@@ -56,7 +56,7 @@ record BertFolder(BertSizes sizes, EncoderTokenizer tokenizer, int mostTokens) {
 
     private static BertSizes sizes(JsonObject config) {
         config.require("model_type", "bert");
-        EXPECTED.forEach(config::require); // sorted: an error names the same setting in every JVM
+        EXPECTED.forEach(config::require); // the map is sorted, so that an error names the same setting in every JVM
         if (config.has("quantization_config")) {
             throw config.fail("quantization_config", "none");
         }

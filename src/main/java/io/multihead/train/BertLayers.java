@@ -33,13 +33,13 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A BERT encoder (Devlin et al. 2019) of trainable layers, from texts to the means of their tokens' states, the architecture of MiniLM, bge-small,
- * e5-small and other sentence encoders. It reads the weights of a folder that transformers or sentence-transformers wrote, and writes such a
- * folder, which {@code io.multihead.encoder.SentenceEncoder} and sentence-transformers load.
+ * A BERT encoder (Devlin et al. 2019) of trainable layers. It converts each text to the mean of the states of its tokens. MiniLM, bge-small,
+ * e5-small and other sentence encoders have this architecture. The encoder reads the weights of a folder that transformers or sentence-transformers
+ * wrote, and writes such a folder, which {@code io.multihead.encoder.SentenceEncoder} and sentence-transformers load.
  *
- * <p>The parameters are f32 copies in an arena of the caller. Texts of a batch are packed one after another: nothing is padded. Dropout, which is 0
- * by default, applies as in {@link TransformerBlock}, and after the norm of embeddings; transformers has none between the two products of a
- * feed-forward layer. {@link #embed} is thread-safe; parameters may change only while no call runs.
+ * <p>The parameters are f32 copies in an arena of the caller. Texts of a batch are packed one after another, without padding. Dropout, which is 0 by
+ * default, applies as in {@link TransformerBlock}, and after the norm of embeddings. Unlike these layers, transformers has no dropout between the
+ * two products of a feed-forward layer. {@link #embed} is thread-safe; parameters may change only while no call runs.
  */
 public final class BertLayers {
     private static final String NORM = "embeddings.LayerNorm.";
@@ -121,7 +121,7 @@ public final class BertLayers {
         }
     }
 
-    /** Copies the weights of transformers' names to parameters of the layers' names. */
+    /** Copies weights with transformers' names to parameters with the layers' names. */
     private static Map<String, Tensor> copies(
             BertSizes sizes, Function<String, @Nullable Tensor> weights, Arena arena) {
         Map<String, Tensor> copies = new LinkedHashMap<>();
@@ -159,8 +159,8 @@ public final class BertLayers {
     }
 
     /**
-     * {@return the parameters: of embeddings under transformers' names, of blocks by the names of {@link TransformerBlock} after
-     * {@code encoder.layer.0.} and so on; an unmodifiable map of f32 tensors, which an optimizer may change}
+     * {@return the parameters: embeddings under transformers' names, and blocks under the names of {@link TransformerBlock} after prefixes such as
+     * {@code encoder.layer.0.}; an unmodifiable map of f32 tensors, which an optimizer may change}
      */
     public Map<String, Tensor> parameters() {
         return parameters;
@@ -174,14 +174,14 @@ public final class BertLayers {
     /**
      * Returns gradients by the names of {@link #weights()}.
      *
-     * @param gradients by the names of {@link #parameters()}
+     * @param gradients the gradients by the names of {@link #parameters()}
      * @return views of the gradients, in an unmodifiable map
      */
     public Map<String, Tensor> weights(Map<String, Tensor> gradients) {
         return views(Checks.notNull(gradients, "gradients"));
     }
 
-    /** {@return the elements of a vector} */
+    /** {@return the number of elements of a vector} */
     public int dim() {
         return sizes.dim();
     }
@@ -290,7 +290,7 @@ public final class BertLayers {
         return tokenizer;
     }
 
-    /** Returns the most tokens of a sequence. */
+    /** Returns the largest number of tokens of a sequence. */
     int mostTokens() {
         return mostTokens;
     }
@@ -324,7 +324,7 @@ public final class BertLayers {
     }
 
     /**
-     * Writes a folder: the weights as {@code model.safetensors}, after copies of the settings and tokenizer files of the folder that the encoder was
+     * Writes a folder: the weights as {@code model.safetensors}, and copies of the settings and tokenizer files of the folder that the encoder was
      * loaded from.
      *
      * @param folder created if it does not exist; not the folder that the encoder was loaded from

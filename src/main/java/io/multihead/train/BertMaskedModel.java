@@ -113,7 +113,7 @@ public final class BertMaskedModel {
             return;
         }
         TensorChecks.requireParameter(decoder, DECODER, words.shape());
-        for (long row = 0; row < words.dim(0); row++) { // without a copy of the table
+        for (long row = 0; row < words.dim(0); row++) { // rows are compared one by one, without a copy of the table
             float[] own = decoder.select(0, row).toArray();
             float[] table = words.select(0, row).toArray();
             for (int i = 0; i < own.length; i++) {
@@ -165,8 +165,8 @@ public final class BertMaskedModel {
      *
      * @param cpu threads and scratch
      * @param windows from {@link TokenWindows#masked}
-     * @param gradients by the names of the parameters; parameters without a gradient are frozen
-     * @param seed of dropout
+     * @param gradients the gradients by the names of the parameters; parameters without a gradient are frozen
+     * @param seed the seed of dropout
      * @return the mean cross-entropy of a target token, in nats; 0 if there is no target
      * @throws IllegalArgumentException if windows are too long or have other ids, or a gradient does not fit; nothing is written
      */

@@ -7,7 +7,7 @@ import java.util.Map;
 
 /**
  * A recorded call of an encoder: the vectors of texts, and the values that their gradients need. Not thread-safe; the parameters must not
- * change before it is closed.
+ * change before the pass is closed.
  */
 public final class BertPass implements AutoCloseable {
     private final StatePass pass;
@@ -29,7 +29,7 @@ public final class BertPass implements AutoCloseable {
      * Adds the gradients of parameters, computed from the gradients of the vectors.
      *
      * @param vectorGradient the gradients of the vectors, in their shape
-     * @param gradients by the names of the parameters, added to; a parameter without a gradient is not
+     * @param gradients the gradients by the names of the parameters, added to; a parameter without a gradient is not
      *     trained
      * @throws IllegalArgumentException if a shape does not fit; nothing is written
      * @throws IllegalStateException if the pass is closed

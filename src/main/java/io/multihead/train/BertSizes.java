@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The sizes of a BERT encoder, and from them the names and shapes of its parameters.
+ * The sizes of a BERT encoder, which determine the names and shapes of its parameters.
  *
  * @param dim elements of a token's state
  * @param layers number of blocks
@@ -27,7 +27,7 @@ record BertSizes(int dim, int layers, int heads, int inner, int vocabulary, int 
     static final String TYPES = "embeddings.token_type_embeddings.weight";
     private static final String SELF = "attention.self.";
 
-    /** By the name of a block's parameter: transformers' names, several if the parameter has the rows of several weights. */
+    /** Transformers' names for each parameter of a block: several names if the parameter has the rows of several weights. */
     private static final Map<String, List<String>> NAMES = Map.ofEntries(
             Map.entry(
                     "self_attn.in_proj_weight",
@@ -44,7 +44,7 @@ record BertSizes(int dim, int layers, int heads, int inner, int vocabulary, int 
             Map.entry("norm2.weight", List.of("output.LayerNorm.weight")),
             Map.entry("norm2.bias", List.of("output.LayerNorm.bias")));
 
-    /** Transformers' names of the weights in a parameter, in the order of its rows. */
+    /** Returns transformers' names of the weights in a parameter, in the order of the parameter's rows. */
     static List<String> theirNames(String parameter) {
         if (!parameter.startsWith("encoder.layer.")) {
             return List.of(parameter);
@@ -56,7 +56,10 @@ record BertSizes(int dim, int layers, int heads, int inner, int vocabulary, int 
                 .toList();
     }
 
-    /** Draws the parameters of a head like BERT: matrices normal with a deviation of 0.02, and zeros for the others. */
+    /**
+     * Draws the parameters of a head as BERT does: normal random numbers with a standard deviation of 0.02 for matrices, and
+     * zeros for the others.
+     */
     static Map<String, Tensor> drawn(Map<String, Shape> shapes, Arena arena, long seed) {
         InitialTensors random = new InitialTensors(seed, arena);
         Map<String, Tensor> drawn = new LinkedHashMap<>();
@@ -65,7 +68,7 @@ record BertSizes(int dim, int layers, int heads, int inner, int vocabulary, int 
         return drawn;
     }
 
-    /** Returns the number of weights in transformers. */
+    /** Returns the number of weight tensors in transformers' format. */
     int weights() {
         return 5 + 16 * layers;
     }

@@ -49,8 +49,8 @@ public final class EmbeddingLoss {
      * @param scale factor of cosines, above 0; 20 in sentence-transformers
      * @param anchors {@code [n, dim]}, floating-point
      * @param candidates {@code [m, dim]}, at least as many as anchors, and at least 2: a single pair has no negatives
-     * @param anchorGradient of the anchors' shape, written
-     * @param candidateGradient of the candidates' shape, written
+     * @param anchorGradient a tensor of the anchors' shape, written
+     * @param candidateGradient a tensor of the candidates' shape, written
      * @return the loss
      * @throws IllegalArgumentException if the scale, a shape or a type does not fit; nothing is written
      */
@@ -67,8 +67,8 @@ public final class EmbeddingLoss {
      * @param scale factor of cosines, above 0; 20 in sentence-transformers
      * @param anchors {@code [n, dim]}, floating-point
      * @param candidates {@code [m, dim]}, at least as many as anchors, and at least 2: a single pair has no negatives
-     * @param anchorGradient of the anchors' shape, written
-     * @param candidateGradient of the candidates' shape, written
+     * @param anchorGradient a tensor of the anchors' shape, written
+     * @param candidateGradient a tensor of the candidates' shape, written
      * @return the loss
      * @throws IllegalArgumentException if the scale, a shape or a type does not fit; nothing is written
      */
@@ -114,7 +114,7 @@ public final class EmbeddingLoss {
         return sides.write(loss, vectors.anchorGradient, vectors.candidateGradient);
     }
 
-    /** Returns the cross-entropy of row i of the right vectors among all of them, and adds its gradient, divided by a number of terms. */
+    /** Returns the cross-entropy of row i among all rows of the right vectors, and adds the gradient, divided by the number of terms. */
     private static double ranked(double scale, UnitRows left, UnitRows right, int i, int terms) {
         double[] scores = new double[right.rows()];
         Arrays.setAll(scores, j -> scale * left.cosine(i, right, j));
@@ -129,14 +129,14 @@ public final class EmbeddingLoss {
     }
 
     /**
-     * Computes the mean of {@code (cos(a_i, b_i) - label_i)^2}, as sentence-transformers' {@code CosineSimilarityLoss}. With the cosines of
-     * another encoder as labels, it distills this encoder.
+     * Computes the mean of {@code (cos(a_i, b_i) - label_i)^2}, as sentence-transformers' {@code CosineSimilarityLoss}. If the labels are
+     * cosines of another encoder, the loss distills that encoder.
      *
      * @param a {@code [n, dim]}, floating-point
-     * @param b of the same shape
+     * @param b a tensor of the same shape
      * @param labels one label for each pair, -1 to 1
-     * @param aGradient of the same shape, written
-     * @param bGradient of the same shape, written
+     * @param aGradient a tensor of the same shape, written
+     * @param bGradient a tensor of the same shape, written
      * @return the loss
      * @throws IllegalArgumentException if a shape, a type or a label does not fit; nothing is written
      */
@@ -165,14 +165,14 @@ public final class EmbeddingLoss {
     }
 
     /**
-     * Computes the triplet loss (Schroff et al. 2015) by cosine distances, the mean of {@code max(0, margin - cos(anchor_i, positive_i) +
-     * cos(anchor_i, negative_i))}.
+     * Computes the triplet loss (Schroff et al. 2015) with cosine distances: the mean of
+     * {@code max(0, margin - cos(anchor_i, positive_i) + cos(anchor_i, negative_i))}.
      *
      * @param margin the required difference of the cosines, at least 0
      * @param anchors {@code [n, dim]}, floating-point
      * @param others {@code [2 n, dim]}: the positives, then the negatives
-     * @param anchorGradient of the anchors' shape, written
-     * @param otherGradient of the others' shape, written
+     * @param anchorGradient a tensor of the anchors' shape, written
+     * @param otherGradient a tensor of the others' shape, written
      * @return the loss
      * @throws IllegalArgumentException if the margin, a shape or a type does not fit; nothing is written
      */

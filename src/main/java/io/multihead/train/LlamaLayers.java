@@ -43,8 +43,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A decoder with the architecture of Llama (Touvron et al. 2023) in trainable layers: pre-norm blocks with RMS norms, rotary positions, grouped
- * heads, a gated feed-forward network, and no biases. It is initialized or read from a Hugging Face folder, trained as one {@link Sequence}
- * from ids to logits, and then becomes a {@link Transformer} for {@code LanguageModel.of}, a folder, or a GGUF file.
+ * heads, a gated feed-forward network, and no biases. It is initialized or read from a Hugging Face folder, and trained as one {@link Sequence} from
+ * ids to logits. The trained model becomes a {@link Transformer} for {@code LanguageModel.of}, a folder, or a GGUF file.
  *
  * <p>The parameters are f32, in an arena of the caller. Thread safety is as documented in {@link io.multihead.nn.Layer}.
  */
@@ -190,9 +190,9 @@ public final class LlamaLayers {
     }
 
     /**
-     * {@return the model as one layer, from ids {@code [batch, tokens]} in f32 to logits {@code [batch, tokens, vocabulary]}; the same layers
-     * that an optimizer trains}. Texts of more than {@link #contextTokens} tokens are refused. Its parameters have Hugging Face's names, except the parameters of blocks, which have the names of {@link
-     * TransformerBlock} after {@code model.layers.0.} and so on.
+     * {@return the model as one layer, from ids {@code [batch, tokens]} in f32 to logits {@code [batch, tokens, vocabulary]}; the same layers that an
+     * optimizer trains}. Texts of more than {@link #contextTokens} tokens are refused. The parameters have Hugging Face's names, except the
+     * parameters of blocks, which have the names of {@link TransformerBlock} after prefixes such as {@code model.layers.0.}.
      */
     public Sequence layers() {
         return layers;
@@ -206,8 +206,8 @@ public final class LlamaLayers {
     /**
      * Returns gradients by the names of {@link #weights()}.
      *
-     * @param gradients by the names of the parameters of {@link #layers()}
-     * @return views of them, in an unmodifiable map
+     * @param gradients the gradients by the names of the parameters of {@link #layers()}
+     * @return views of the gradients, in an unmodifiable map
      * @throws IllegalArgumentException if a gradient belongs to no parameter, or has another shape
      */
     public Map<String, Tensor> weights(Map<String, Tensor> gradients) {
@@ -233,7 +233,7 @@ public final class LlamaLayers {
      * Returns the model for inference, for {@code LanguageModel.of}. The model that is loaded from the written folder or file has the same
      * bits.
      *
-     * @param arena owns its weights, and must stay open. Weights are packed copies, except for embeddings and norms, which are the parameters
+     * @param arena owns the model's weights, and must stay open. Weights are packed copies, except for embeddings and norms, which are the parameters
      *     themselves
      * @return the stack with its head
      */
@@ -292,17 +292,18 @@ public final class LlamaLayers {
             BertFolder.copy(source, folder);
             settings.putAll(ModelFolder.config(source, JsonObject::members));
         }
-        settings.remove("dtype"); // of which torch_dtype is the older name; the weights may have had another type
+        settings.remove("dtype"); // torch_dtype is the older name of dtype; the weights may have had another type
         settings.put("torch_dtype", "float32");
         JsonWriter.write(folder.resolve(ModelFolder.CONFIG), settings);
         Safetensors.write(folder.resolve("model.safetensors"), weights(), Map.of("format", "pt"));
     }
 
     /**
-     * Writes the settings and the weights to a GGUF file, in f32. The tokenizer's class writes the tokenizer. Queries and keys are permuted,
-     * as in converters, so scores are sums in another order. The logits of the file equal the logits of these layers except for rounding.
+     * Writes the settings and the weights to a GGUF file, in f32. The tokenizer's class writes the tokenizer. Rows of query and key projections are
+     * permuted, as in converters to GGUF, so the terms of a score are added in another order. The logits of the file equal the logits of these layers
+     * except for rounding.
      *
-     * @param to the writer of the file; the parameters must stay open and unchanged until it is written
+     * @param to the writer of the file; the parameters must stay open and unchanged until the file is written
      * @return the writer
      * @throws IllegalArgumentException if rotary positions are scaled, which GGUF expresses differently
      */

@@ -35,7 +35,7 @@ record LlamaSizes(
         boolean tied) {
     private static final int MOST = 1 << 24;
     private static final double THETA = 10_000;
-    /** Settings that would make other numbers, with the values that these layers have. */
+    /** Settings that affect results, with the only values that these layers support. */
     private static final Map<String, Object> EXPECTED = Collections.unmodifiableMap(new TreeMap<>(
             Map.of("model_type", "llama", "hidden_act", "silu", "attention_bias", false, "mlp_bias", false)));
 
@@ -60,7 +60,7 @@ record LlamaSizes(
     static LlamaSizes read(JsonObject config) {
         config.text("model_type");
         config.require("model_type", "llama");
-        EXPECTED.forEach(config::require); // sorted: an error names the same setting in every JVM
+        EXPECTED.forEach(config::require); // the map is sorted, so that an error names the same setting in every JVM
         for (String setting : NONE) {
             if (config.has(setting)) {
                 throw config.fail(setting, "none");

@@ -34,11 +34,11 @@ import org.jspecify.annotations.Nullable;
  * Low-rank adapters of a model's matrices (Hu et al. 2022, "LoRA"): {@code W + alpha / rank B A}, where A and B are trained and W is frozen, in f32
  * or quantized (Dettmers et al. 2023, "QLoRA"). They are saved in the format of PEFT.
  *
- * <p>{@link #apply} writes the sums into the model's own matrices, which all layers use; {@link #backward} computes gradients of A and
- * B from the gradients of the sums. Therefore the optimizer keeps state only for the adapters, and the model is always merged. Its matrices
- * and their gradients are dense. Unlike in PEFT, the inputs of adapters have no dropout.
+ * <p>{@link #apply} writes the sums into the model's own matrices, which all layers use; {@link #backward} computes gradients of A and B from the
+ * gradients of the sums. Therefore the optimizer keeps state only for the adapters, and the model is always merged. The model's matrices and their
+ * gradients are dense. Unlike in PEFT, the inputs of adapters have no dropout.
  *
- * <p>For one caller at a time. Results have the same bits for any number of threads.
+ * <p>Not thread-safe. Results have the same bits for any number of threads.
  */
 public final class LoraAdapter {
     private static final String WEIGHT = ".weight";
@@ -64,7 +64,7 @@ public final class LoraAdapter {
      * The adapted modules, and their options.
      *
      * @param rank rows of A, 1 to 2^20
-     * @param alpha the factor of B A times the rank, finite
+     * @param alpha a finite number; the factor of B A is alpha / rank
      * @param modules the last parts of names, such as {@code q_proj} or {@code query}, whose matrices are adapted
      * @param frozen the storage of the frozen weights; null for f32
      */
@@ -299,7 +299,7 @@ public final class LoraAdapter {
      * @param cpu threads and scratch
      * @param sums gradients of the model's matrices under Hugging Face's names, such as {@link LlamaLayers#weights(Map)}; one for each
      * module
-     * @param gradients of {@link #parameters}, added to; parameters without a gradient are frozen
+     * @param gradients the gradients of {@link #parameters}, added to; parameters without a gradient are frozen
      * @throws IllegalArgumentException if a gradient is missing or has another shape; nothing is written
      */
     public void backward(Compute cpu, Map<String, Tensor> sums, Map<String, Tensor> gradients) {
@@ -336,7 +336,7 @@ public final class LoraAdapter {
     static void save(Path folder, Config config, Map<String, Tensor> adapters) throws IOException {
         Files.createDirectories(folder);
         Map<String, @Nullable Object> settings = new LinkedHashMap<>(PeftSettings.EXPECTED);
-        settings.keySet().removeAll(PeftSettings.LATER); // which older versions of PEFT refuse
+        settings.keySet().removeAll(PeftSettings.LATER); // older versions of PEFT refuse these settings
         settings.put("use_rslora", false);
         settings.put("base_model_name_or_path", null);
         settings.put("task_type", null);

@@ -67,7 +67,7 @@ public final class LoraLlama {
      * Loads a folder, packs its matrices one after another, and draws new adapters, which do not change the model: A is uniform
      * within {@code 1 / sqrt(inputs)}, as in PEFT, and B is zero.
      *
-     * @param arena owns panels, tables and adapters, and must stay open; a shared one if several threads compute
+     * @param arena owns panels, tables and adapters, and must stay open; it must be shared if several threads compute
      * @param folder {@code config.json} of model type {@code llama}, and weights of any floating-point type in safetensors
      * @param config the modules with adapters, and the type of blocks of all projections; the output head stays f32, separate or tied
      * @param seed any number; the same one gives the same adapters

@@ -15,7 +15,7 @@ public interface Optimizer {
      * Changes each parameter that has a gradient. A parameter without a gradient is frozen: neither it nor its state changes.
      *
      * @param cpu threads and scratch
-     * @param gradients by the parameters' names, each of its parameter's shape, any floating-point type and strides
+     * @param gradients the gradients by the parameters' names, each of its parameter's shape, any floating-point type and strides
      * @param rate the learning rate of this step, finite and at least 0
      * @throws IllegalArgumentException if a name does not belong to a parameter, a shape, type or memory does not fit, or the rate is
      *     negative or not finite; nothing changes
@@ -28,7 +28,7 @@ public interface Optimizer {
     Map<String, Tensor> state();
 
     /**
-     * Replaces the state by a copy of an earlier one.
+     * Replaces the state by a copy of an earlier state.
      *
      * @param state the result of {@link #state} of an optimizer with the same parameters and options
      * @throws IllegalArgumentException if names, shapes or types differ; nothing changes

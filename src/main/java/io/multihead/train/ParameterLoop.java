@@ -159,9 +159,9 @@ abstract class ParameterLoop implements Optimizer {
     /**
      * Changes the elements of a row.
      *
-     * @param p the parameter's, changed
-     * @param g the gradient's
-     * @param state arrays of state by kind, changed from {@code at} on
+     * @param p the elements of the parameter, changed
+     * @param g the elements of the gradient
+     * @param state arrays of state by kind, changed from index {@code at} on
      */
     abstract void update(float[] p, float[] g, float[][] state, int at, int count);
 

@@ -17,7 +17,7 @@ public interface Schedule {
     /**
      * {@return a schedule with a constant rate}
      *
-     * @param rate of every step, at least 0
+     * @param rate the rate of every step, at least 0
      */
     static Schedule constant(double rate) {
         Checks.finiteAtLeast(rate, 0, "rate");

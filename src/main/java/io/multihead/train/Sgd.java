@@ -5,8 +5,8 @@ import io.multihead.tensor.Tensor;
 import java.util.Map;
 
 /**
- * Stochastic gradient descent with momentum (Polyak 1964), like PyTorch's without dampening: {@code v = momentum v + g; p = p - rate v}.
- * Elements are computed in f32. The state has 4 bytes for an element, on the heap.
+ * Stochastic gradient descent with momentum (Polyak 1964), like PyTorch's {@code SGD} without dampening:
+ * {@code v = momentum v + g; p = p - rate v}. Elements are computed in f32. The state has 4 bytes per element, on the heap.
  */
 public final class Sgd extends ParameterLoop {
     private final float momentum;

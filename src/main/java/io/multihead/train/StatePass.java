@@ -18,8 +18,8 @@ final class StatePass implements AutoCloseable {
     /**
      * Records a call.
      *
-     * @param tables of words, positions and types, by the names of their parameters
-     * @param layers from the sum of the tables' rows to states
+     * @param tables the tables of words, positions and types, by the names of their parameters
+     * @param layers the layers that convert the sum of the tables' rows to states
      */
     StatePass(Compute cpu, Map<String, Embedding> tables, TextBatch batch, Sequence layers, Tensor sum, long seed) {
         this.cpu = cpu;
@@ -46,7 +46,7 @@ final class StatePass implements AutoCloseable {
     /** Adds the gradients of parameters, computed from the gradients of the states. */
     void backward(Tensor stateGradient, Map<String, Tensor> gradients) {
         boolean trained = tables.keySet().stream().anyMatch(gradients::containsKey);
-        Tensor down = trained ? like(states) : null; // otherwise gradients end at the first layer with gradients
+        Tensor down = trained ? like(states) : null; // otherwise gradients end at the first trained layer
         pass.backward(stateGradient, down, gradients);
         tables.forEach((name, table) -> {
             Tensor own = gradients.get(name);

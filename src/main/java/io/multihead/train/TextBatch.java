@@ -12,7 +12,7 @@ import java.util.List;
 /**
  * The tokens of a batch of texts, one text after another.
  *
- * @param types 1 in the second of two texts that are one sequence, otherwise 0
+ * @param types the token types: 1 in the second text of a pair that is one sequence, otherwise 0
  */
 @SuppressWarnings("ArrayRecordComponent")
 record TextBatch(int[] ids, int[] positions, int[] types, PackedSequences sequences) {
@@ -25,7 +25,7 @@ record TextBatch(int[] ids, int[] positions, int[] types, PackedSequences sequen
         return of(each, new int[each.length][]);
     }
 
-    /** Returns pairs of texts, each one sequence that is truncated to a length in the same way as by a reranker. */
+    /** Returns pairs of texts. Each pair is one sequence, which is truncated to a length in the same way as in a reranker. */
     static TextBatch ofPairs(
             EncoderTokenizer tokenizer, PairFormat format, List<String> first, List<String> second, int mostTokens) {
         int[][] each = new int[first.size()][];
@@ -105,7 +105,10 @@ record TextBatch(int[] ids, int[] positions, int[] types, PackedSequences sequen
         return Tensor.of(some, numbers.length, dim);
     }
 
-    /** Returns the gradient of all rows from the gradient of some, which are not repeated; the gradient of other rows is 0. */
+    /**
+     * Returns the gradient of all rows from the gradient of some rows, of which none is repeated. The gradient of the other
+     * rows is 0.
+     */
     Tensor rowsGradient(Tensor some, int[] numbers, int dim) {
         float[] given = some.toArray();
         float[] rows = new float[elements(dim)];

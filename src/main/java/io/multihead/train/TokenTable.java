@@ -33,7 +33,7 @@ record TokenTable(Embedding embedding, int context) implements Layer {
         return embedding.outputShape(input);
     }
 
-    /** All axes except the tokens of a text, whose number is checked. */
+    /** Returns the number of axes before the tokens of a text, since the number of tokens is checked. */
     @Override
     public int independentAxes(Shape input) {
         return Math.max(0, embedding.independentAxes(input) - 1);

@@ -19,8 +19,7 @@ import java.util.Map;
 public final class TokenWindows {
     static final int IGNORED = -100;
     /**
-     * As in BERT (Devlin et al. 2019, appendix A.1): the fractions of the chosen tokens that are masked, and that are replaced with random
-     * tokens.
+     * The fractions of the chosen tokens that are masked and that are replaced with random tokens, as in BERT (Devlin et al. 2019, appendix A.1).
      */
     private static final double MASKED = 0.8;
 
@@ -96,17 +95,17 @@ public final class TokenWindows {
     }
 
     /**
-     * Which tokens are masked.
+     * The choice of the tokens that are masked.
      *
      * @param share share of the tokens, above 0 to 1; BERT's is 0.15
      * @param mask the id of the mask token
-     * @param vocabulary random ids, which replace one target in ten, are below it
+     * @param vocabulary the exclusive limit of the random ids, which replace one target in ten
      */
     public record Masking(double share, int mask, int vocabulary) {
         /**
          * Checks the numbers.
          *
-         * @throws IllegalArgumentException if one is out of its range
+         * @throws IllegalArgumentException if a number is out of its range
          */
         public Masking {
             if (!(share > 0 && share <= 1)) {
@@ -147,7 +146,7 @@ public final class TokenWindows {
      *
      * @param cpu threads and scratch
      * @param model a layer from ids to logits
-     * @param gradients by the names of its parameters; parameters without a gradient are frozen
+     * @param gradients the gradients by the names of its parameters; parameters without a gradient are frozen
      * @param seed the seed of dropout
      * @return the mean cross-entropy of a target, in nats
      * @throws IllegalArgumentException if the model does not take these ids or windows of this length, or a gradient does not fit

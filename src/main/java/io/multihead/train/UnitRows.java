@@ -5,11 +5,12 @@ import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Tensor;
 
 /**
- * The first elements of each row of a matrix, divided by their length: cosines are products of such rows. They are computed in {@code
- * double}, on the calling thread: a batch has a few hundred rows, so the same bits for any number of threads cost little.
+ * The first elements of each row of a matrix, divided by their length. The product of two such rows is a cosine. Cosines are computed
+ * in {@code double} on the calling thread, so they have the same bits for any number of threads. This costs little, since a batch has
+ * a few hundred rows.
  */
 final class UnitRows {
-    /** Like PyTorch's {@code normalize}: shorter rows are divided by it. */
+    /** The smallest divisor, as in PyTorch's {@code normalize}: shorter rows are divided by this number. */
     private static final double SHORTEST = 1e-12;
 
     private final int rows;

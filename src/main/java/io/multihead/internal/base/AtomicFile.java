@@ -13,9 +13,9 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.UUID;
 
-/** A file that is being written, and appears under its name completely or not at all. Belongs to one thread. */
+/** A file in the process of being written, which appears under its name completely or not at all. Belongs to one thread. */
 public final class AtomicFile {
-    /** Bytes written at a time. */
+    /** The number of bytes that are written at a time. */
     private static final int PIECE = 1 << 20;
 
     private final FileChannel channel;
@@ -47,9 +47,9 @@ public final class AtomicFile {
      */
     public static void write(Path file, String prefix, Body body) throws IOException {
         requireName(file);
-        // not Files.createTempFile, whose files only their owner may read; without the name of the file, which may
-        // already have the largest
-        // length of a name
+        // not Files.createTempFile, whose files only their owner may read; the name does not contain the name of the
+        // file, which may
+        // already have the maximum length
         Path temporary = file.resolveSibling(prefix + "-" + UUID.randomUUID() + ".tmp");
         FileChannel channel = create(temporary, file);
         Thread end = new Thread(() -> delete(temporary));
@@ -83,7 +83,7 @@ public final class AtomicFile {
         try {
             Runtime.getRuntime().removeShutdownHook(end);
         } catch (IllegalStateException ends) {
-            // it runs, and finds nothing
+            // the shutdown has begun: the hook runs, and finds no file
         }
     }
 

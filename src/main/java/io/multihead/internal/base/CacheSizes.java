@@ -7,18 +7,21 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The sizes of a core's data caches in bytes, from which blocks of products are chosen; results do not depend on them. Linux tells them in
- * {@code sysfs}. A size that the system does not report is 0.
+ * The sizes of a core's data caches in bytes, which determine the block sizes of products; results do not depend on them. Linux reports
+ * them in {@code sysfs}. A size that the system does not report is 0.
  *
  * @param l1 the first level
  * @param l2 the second level
  * @param l3 the third level, shared with other cores
  */
 public record CacheSizes(long l1, long l2, long l3) {
-    /** The bytes of a core's L1 for data, for a machine that does not report them, and for measurements of other blocks. */
+    /**
+     * The property with the bytes of a core's L1 data cache, for a machine that does not report them, and for measurements with other
+     * block sizes.
+     */
     public static final String L1 = "io.multihead.l1";
 
-    /** The same of L2. */
+    /** The property with the bytes of a core's L2 cache. */
     public static final String L2 = "io.multihead.l2";
 
     private static final Path LINUX = Path.of("/sys/devices/system/cpu/cpu0/cache");
@@ -34,7 +37,7 @@ public record CacheSizes(long l1, long l2, long l3) {
         if (size == null) {
             return told;
         }
-        if (!size.matches("[0-9]{1,9}[KMG]?")) { // which fits a long
+        if (!size.matches("[0-9]{1,9}[KMG]?")) { // a number of 9 digits and a unit fits a long
             throw Checks.fail(name, size, "expected bytes, such as 49152 or 48K");
         }
         return bytes(size);
@@ -52,7 +55,7 @@ public record CacheSizes(long l1, long l2, long l3) {
             }
         } catch (IOException | NumberFormatException e) {
             return new CacheSizes(
-                    0, 0, 0); // another system, or a container that hides the sizes: they only affect speed
+                    0, 0, 0); // another system, or a container that hides the sizes, which only affect speed
         }
         return new CacheSizes(sizes[1], sizes[2], sizes[3]);
     }

@@ -21,10 +21,10 @@ public final class Checks {
 
     private static final int LONGEST = 1000;
 
-    /** Names of a folder's files in a message. */
+    /** The largest number of names of a folder's files in a message. */
     private static final int MOST_NAMES = 10;
 
-    /** Begins the command of Hugging Face's hub that downloads a model. */
+    /** The beginning of the message about the command of Hugging Face's hub that downloads a model. */
     static final String DOWNLOAD = "get one by: hf download OWNER/NAME ";
 
     /** A reader of a place, such as a file. */
@@ -79,7 +79,7 @@ public final class Checks {
     public static <T> List<T> noNulls(@Nullable List<? extends T> values, String argument) {
         List<? extends T> all = notNull(values, argument);
         try {
-            return List.copyOf(all); // which does not copy an immutable list
+            return List.copyOf(all); // copyOf does not copy an immutable list
         } catch (NullPointerException ofAnElement) {
             int index = 0;
             for (T value : all) {
@@ -97,7 +97,10 @@ public final class Checks {
         return value;
     }
 
-    /** As {@link #atLeast(long, long, String)} for one of several values: its number follows the name, which is joined only for an error. */
+    /**
+     * Checks one of several values as {@link #atLeast(long, long, String)} does. The number of the value follows the name; both are joined only
+     * for an error.
+     */
     public static long atLeast(long value, long least, String argument, int number) {
         return value >= least ? value : atLeast(value, least, argument + " " + number);
     }
@@ -118,7 +121,7 @@ public final class Checks {
         return value;
     }
 
-    /** As {@link #index(long, long, String)} for one of several values, whose number follows the name. */
+    /** Checks one of several values as {@link #index(long, long, String)} does. The number of the value follows the name. */
     public static long index(long value, long limit, String argument, int number) {
         return value >= 0 && value < limit ? value : index(value, limit, argument + " " + number);
     }
@@ -229,7 +232,7 @@ public final class Checks {
         return (int) value;
     }
 
-    /** Fails unless an array has as many elements as needed; {@code reason} explains the number, such as "one per row". */
+    /** Fails unless an array has the expected number of elements; {@code reason} explains the number, such as "one per row". */
     public static void length(long actual, long expected, String argument, String reason) {
         if (actual != expected) {
             throw fail(argument, actual + " elements", "expected " + expected + ", " + reason);

@@ -11,17 +11,17 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The command that downloads a model of which a file is missing, and the detection of files that a download left instead of the requested ones. Their
- * first bytes identify them, so that parsers need no special errors for them.
+ * The command that downloads a model of which a file is missing, and the detection of files that a download left instead of the requested files. The
+ * first bytes of such a file identify it, so that parsers need no special errors.
  */
 public final class Downloads {
-    /** Ends the message about a file that is shorter than its header states. */
+    /** The end of the message about a file that is shorter than its header states. */
     public static final String CUT = "; the file is incomplete, as after an interrupted download";
 
     /** The number of bytes at the start of a file that suffice for the detection. */
     static final int HEAD = 512;
 
-    /** Bytes of a file that {@link #requireBinary} reads. */
+    /** The number of bytes of a file that {@link #requireBinary} reads. */
     private static final int TEXT = 24;
 
     private static final String POINTER = "version https://git-lfs.github.com/spec/";

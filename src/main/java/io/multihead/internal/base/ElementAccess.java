@@ -20,7 +20,7 @@ public final class ElementAccess {
         void set(Object tensor, double value, long position);
     }
 
-    /** Called once, by Tensor's static initializer. */
+    /** Registers the access. Tensor's static initializer calls this method once. */
     public static void open(Inside newInside) {
         inside = newInside;
     }

@@ -21,7 +21,7 @@ public final class FileMemory {
     /** The number of bytes that are read at a time. */
     private static final int PIECE = 1 << 20;
 
-    /** The first memory for a file, before anything has been read. */
+    /** The size of the first memory for a file, before any byte has been read. */
     private static final long FIRST = 16 * PIECE;
 
     /** The largest ratio of the next memory to the number of bytes that were read. */
@@ -91,8 +91,8 @@ public final class FileMemory {
     }
 
     /**
-     * Releases pages of a mapped file from this process's memory after they were copied: they are read again if they are accessed.
-     * Other memory stays.
+     * Releases pages of a mapped file from this process's memory after they were copied. They are read again if they are accessed. Other
+     * memory does not change.
      */
     public static void release(MemorySegment memory, long offset, long bytes) {
         if (memory.isMapped() && bytes > 0) {

@@ -47,7 +47,7 @@ public final class Json {
         return read("header", utf8, true);
     }
 
-    /** Reads an object of anything; {@code source} is its name in messages. */
+    /** Reads an object with members of any kind; {@code source} is the object's name in messages. */
     public static Map<String, @Nullable Object> object(String source, byte[] utf8) {
         return read(source, utf8, false);
     }
@@ -78,7 +78,8 @@ public final class Json {
     }
 
     private static String decode(String source, byte[] utf8) {
-        // much faster before it is compiled; malformed bytes become the replacement character, which a text may also
+        // this constructor is fast even before it is compiled; malformed bytes become the replacement character, which
+        // a text may also
         // contain
         String text = new String(utf8, StandardCharsets.UTF_8);
         if (text.indexOf(REPLACEMENT) < 0) {
@@ -182,7 +183,7 @@ public final class Json {
         }
     }
 
-    /** A number of JSON's grammar; one with a fraction, an exponent or too many digits is a double. */
+    /** Returns a number of JSON's grammar; a number with a fraction, an exponent or too many digits is a double. */
     private Object number() {
         int start = at;
         at += peek() == '-' ? 1 : 0;
@@ -287,8 +288,9 @@ public final class Json {
 
     /** Returns whether {@code text} has an unpaired surrogate, which UTF-8 cannot hold. */
     public static boolean unpaired(CharSequence text) {
-        // not a stream of code points: vocabularies have hundreds of thousands of texts, and this is among the first
-        // code that runs
+        // this is not a stream of code points, since vocabularies have hundreds of thousands of texts, and this code is
+        // among the first
+        // that runs
         for (int i = 0; i < text.length(); i++) {
             if (Character.isSurrogate(text.charAt(i))) {
                 boolean paired = i + 1 < text.length() && Character.isSurrogatePair(text.charAt(i), text.charAt(i + 1));

@@ -8,7 +8,7 @@ import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** The members of a JSON object by name and type; a member of another type is an error that names it. Null counts as absent. */
+/** The members of a JSON object by name and type; a member of another type is an error that names the member. Null counts as absent. */
 public final class JsonObject {
     private final String name;
     private final Map<?, ?> members;
@@ -81,7 +81,7 @@ public final class JsonObject {
         return value;
     }
 
-    /** Returns an integer within a range that must exist. */
+    /** Returns an integer that must exist and be within a range. */
     public int integer(String member, int least, int most) {
         Object value = members.get(member);
         if (!(value instanceof Long number) || number < least || number > most) {
@@ -164,8 +164,8 @@ public final class JsonObject {
     }
 
     /**
-     * Returns the parts of a member that is one part, or of type {@code Sequence} with parts and sequences in its array {@code parts}; none
-     * if it is absent.
+     * Returns the parts of a member: the member itself, or the parts and sequences in its array {@code parts} if it has the type
+     * {@code Sequence}; none if it is absent.
      */
     public List<JsonObject> parts(String member, String parts) {
         List<JsonObject> list = new ArrayList<>();

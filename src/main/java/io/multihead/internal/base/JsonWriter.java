@@ -32,7 +32,7 @@ public final class JsonWriter {
     /**
      * Writes an object to a file, which appears completely or not at all.
      *
-     * @throws IllegalArgumentException as for the text; nothing is written
+     * @throws IllegalArgumentException if a text has an unpaired surrogate, which UTF-8 cannot hold; nothing is written
      */
     public static void write(Path file, Map<String, ?> object) throws IOException {
         byte[] bytes = write(file.toString(), object).getBytes(StandardCharsets.UTF_8);

@@ -3,12 +3,12 @@ package io.multihead.internal.base;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteOrder;
 
-/** Defines how kernels access native memory with vectors, the f32 panels and rows of the softmax, and the unchanged contents of files. */
+/** The access of kernels to native memory with vectors: to f32 panels, to rows of the softmax, and to the unchanged contents of files. */
 public final class NativeMemory {
-    /** Byte order of panels. */
+    /** The byte order of panels. */
     public static final ByteOrder ORDER = ByteOrder.nativeOrder();
 
-    /** Bytes of an f32, and of a word of two 16-bit elements. */
+    /** The bytes of an f32, and of a word of two 16-bit elements. */
     public static final long WORD = 4;
 
     private static final Class<? extends MemorySegment> NATIVE = MemorySegment.NULL.getClass();

@@ -24,7 +24,10 @@ public enum PerformanceWarnings {
     private static final AtomicBoolean REPORTED = new AtomicBoolean();
     private static final int PRODUCTS = 50;
     private static final int TRIALS = 5;
-    /** In hardware, 50 take less than a microsecond, even interpreted; without hardware, close to a millisecond. */
+    /**
+     * The largest time of 50 fused multiply-adds in hardware. In hardware they take less than a microsecond, even if interpreted, and
+     * without hardware close to a millisecond.
+     */
     private static final long MOST_NANOS = 20_000;
 
     private final String message;
@@ -34,7 +37,7 @@ public enum PerformanceWarnings {
         this.message = message;
     }
 
-    /** Warns about slow properties of this JVM, which it examines once. */
+    /** Warns about slow properties of this JVM, which are examined once. */
     public static void report(int lanes) {
         if (!REPORTED.compareAndSet(false, true)) {
             return;

@@ -37,7 +37,7 @@ public final class ProtoReader {
             ByteBuffer.allocate(BUFFER).order(ByteOrder.LITTLE_ENDIAN).limit(0);
 
     private final MemorySegment bytes = MemorySegment.ofArray(buffer.array());
-    /** The number of bytes that went through the buffer before the present ones. */
+    /** The number of bytes that were in the buffer before its present contents. */
     private long before;
     /** The end of the current message. */
     private long end = Long.MAX_VALUE;
@@ -143,7 +143,7 @@ public final class ProtoReader {
             floats(memory, 0, count);
             return memory;
         }
-        // as many as the stream reports available, and otherwise few
+        // the number of floats that the stream reports as available, and at least a few
         float[] values = new float[Math.min(count, Math.max(FIRST_FLOATS, available))];
         floats(MemorySegment.ofArray(values), 0, values.length);
         while (values.length < count) {

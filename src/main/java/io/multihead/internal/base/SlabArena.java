@@ -10,13 +10,13 @@ import org.jspecify.annotations.Nullable;
 /**
  * A shared arena for the weights of a model, whose memory returns to the system when it is closed. Allocations of up to 32 MiB may stay
  * with glibc's {@code malloc} after they are freed (its {@code M_MMAP_THRESHOLD} grows up to that size), so a model that is loaded
- * repeatedly would leave memory of its own size behind. This arena divides larger slabs into small allocations. Thread-safe.
+ * repeatedly would leave memory of the model's size behind. This arena divides larger slabs into small allocations. Thread-safe.
  *
  * <p>Memory is zeroed when it is allocated, which takes as long as packing weights into it. Therefore an idle thread may allocate slabs in
  * advance ({@link #prepare}).
  */
 public final class SlabArena implements Arena {
-    /** More than the largest block that glibc keeps. */
+    /** A size above the largest block that glibc keeps. */
     private static final long LEAST = 33L << 20;
 
     private static final long SLAB = 128L << 20;
@@ -25,7 +25,7 @@ public final class SlabArena implements Arena {
     private final List<Slab> slabs = new ArrayList<>();
     private long expected;
 
-    /** Memory that is allocated from its beginning. */
+    /** A piece of memory that is allocated from its beginning. */
     private static final class Slab {
         private final MemorySegment memory;
         private long used;

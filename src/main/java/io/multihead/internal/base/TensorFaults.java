@@ -1,9 +1,9 @@
 package io.multihead.internal.base;
 
 /**
- * The exceptions for faults of any tensor, so that each fault has one wording. {@code name: actual; expected}. The checks are in {@code
- * internal.call.TensorChecks}, and in {@code tensor} itself, which is above this package and below that one; therefore tensors and shapes
- * are passed as objects with a {@code toString}.
+ * The exceptions for faults of any tensor, so that each fault has one wording: {@code name: actual; expected}. The checks are in
+ * {@code internal.call.TensorChecks} and in {@code tensor}. Since both packages are above this package, tensors and shapes are passed as
+ * objects with a {@code toString}.
  */
 public final class TensorFaults {
     private TensorFaults() {}

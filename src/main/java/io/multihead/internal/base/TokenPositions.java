@@ -41,7 +41,7 @@ public final class TokenPositions {
         return batchStride != 0;
     }
 
-    /** Returns the elements from one stream to the next: 0 if all streams share their positions. */
+    /** Returns the number of elements from one stream to the next: 0 if all streams share their positions. */
     public int streamStride() {
         return streamStride;
     }

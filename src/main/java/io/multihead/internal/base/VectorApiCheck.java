@@ -3,14 +3,18 @@ package io.multihead.internal.base;
 import java.util.Set;
 
 /**
- * Names a missing or wrong flag of the JVM before a class that needs the Vector API fails to link or to initialize.
+ * The check for a missing or wrong flag of the JVM, before a class that needs the Vector API fails to link or to
+ * initialize.
  *
  * <p>This class touches no vector type, so it loads on every JVM.
  */
 public final class VectorApiCheck {
     private static final String VECTOR_MODULE = "jdk.incubator.vector";
 
-    /** Overrides the preferred vector width, in bits, so that tests cover machines other than the one that runs them. */
+    /**
+     * The property that overrides the preferred vector width, in bits, so that tests cover machines other than the one
+     * that runs them.
+     */
     public static final String LANES = "io.multihead.lanes";
 
     private static final Set<String> WIDTHS = Set.of("128", "256", "512");

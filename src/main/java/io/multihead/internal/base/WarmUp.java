@@ -4,12 +4,12 @@ import java.util.function.DoubleSupplier;
 import java.util.function.LongSupplier;
 
 /**
- * Determines whether C2 has compiled some kernels, from the time that a trial of them takes. Before that, each operation on a vector is a
- * call that allocates, and calls use an equivalent without vectors. Both have the same bits, so no result depends on the time. The limit is
- * a time per operation; on a slow or emulated machine it is a multiple of the time of a scalar operation there. In a JVM without C2 the
- * warm-up never ends; after {@link #MOST_TRIALS} trials it is reported ({@link PerformanceWarnings#SLOW_VECTORS}).
+ * Determines whether C2 has compiled some kernels, from the time of a trial that runs them. Before they are compiled, each operation on a vector
+ * is a call that allocates, and calls use an equivalent without vectors. Both give the same bits, so no result depends on the time. The limit is
+ * a time per operation; on a slow or emulated machine it is a multiple of the time of a scalar operation there. In a JVM without C2 the warm-up
+ * never ends; after {@link #MOST_TRIALS} trials it is reported ({@link PerformanceWarnings#SLOW_VECTORS}).
  *
- * <p>Any thread may use it. Fields are intentionally plain: a thread that reads an old value only uses the slower kernel once more, or
+ * <p>Any thread may use an instance. Fields are intentionally plain: a thread that reads an old value only uses the slower kernel once more, or
  * makes one more trial.
  */
 public final class WarmUp {
@@ -30,7 +30,7 @@ public final class WarmUp {
         void run(int lengthFactor, int calls);
     }
 
-    /** The wait after a trial grows by this much each time, since a trial allocates 20 to 60 KB. */
+    /** The growth of the wait after each trial. A trial allocates 20 to 60 KB. */
     private static final long STEP_NANOS = 250_000;
 
     /** The longest wait, in steps: the JVM removes a method that waits for C2 from its queue if it was not called for 50 ms. */
@@ -38,9 +38,9 @@ public final class WarmUp {
 
     /**
      * Empty calls after each trial. C2 compiles a method that was called 5000 times, or 600 times with 15,000 iterations of its loops. Both
-     * limits grow with the length of C2's queue, and trials of kernels that are not compiled fill this queue with the JDK's code for vectors. So
-     * fewer trials mean an earlier compilation. With more empty calls for each trial, C2 assumes that the loops of a kernel rarely run: with
-     * 512, one row by bf16 takes 5 % longer permanently.
+     * limits grow with the length of C2's queue, and trials of kernels that are not compiled fill this queue with the JDK's code for vectors.
+     * Therefore fewer trials mean an earlier compilation. With more empty calls for each trial, C2 assumes that the loops of a kernel rarely run:
+     * with 512, one row by bf16 takes 5 % longer permanently.
      */
     private static final int EMPTY_CALLS = 64;
 
@@ -53,7 +53,7 @@ public final class WarmUp {
      */
     private static final int FIRST_CALLS = 2048;
 
-    /** The time of a trial without its operations: reading the clock, and code and values that have left L1. */
+    /** The time of a trial without its operations: the time to read the clock, and to load code and values that have left L1. */
     private static final long TRIAL_NANOS = 500;
 
     /**
@@ -63,16 +63,19 @@ public final class WarmUp {
      */
     private static final int LIMITS_WITH_MISSES = 8;
 
-    /** An operation on a vector takes 0.2 to 1 ns if it is compiled, and 15 or more with an object for its result. */
+    /**
+     * The largest time of a compiled operation on a vector. Compiled, an operation takes 0.2 to 1 ns, and with an object for its result 15 ns or
+     * more.
+     */
     private static final long OPERATION_NANOS = 4;
 
     /**
-     * The largest time of an operation on a vector, in scalar operations ({@link ScalarSpeed}, 1.9 ns on Zen 4, so that the limit above is
-     * larger there): with an object for its result it takes eight or more.
+     * The largest time of an operation on a vector, in scalar operations ({@link ScalarSpeed}, 1.9 ns on Zen 4, so that the limit above is larger
+     * there): with an object for its result, an operation takes eight or more.
      */
     private static final double SCALAR_OPERATIONS = 2;
 
-    /** The number of trials between measurements of scalars: few of the warm-ups that end after some hundred trials measure at all. */
+    /** The number of trials between measurements of scalars: most warm-ups that end after some hundred trials make no measurement. */
     private static final int MEASURED_TRIALS = 250;
 
     /**

@@ -19,9 +19,9 @@ import io.multihead.internal.layout.Scratch;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Loops 2 and 1 for a B of quantized blocks: a panel's scales are widened, and for tiles of many rows also its fields; tiles of few rows
- * read the stored fields. With 16 vector registers, only rounded rows have widened fields. All variants give the same bits. Belongs to
- * one thread.
+ * Loops 2 and 1 for a B of quantized blocks. The scales of a panel are widened, and for tiles of many rows also the fields. Tiles of few
+ * rows read the stored fields. With 16 vector registers, only rounded rows have widened fields. All variants give the same bits. Belongs
+ * to one thread.
  */
 final class BlockKernel {
     /** Rows of C that are computed in a buffer before they are added to C. */
@@ -44,7 +44,7 @@ final class BlockKernel {
 
     private long fields;
 
-    /** Multiplies rows that others read. */
+    /** Creates a kernel that multiplies the rows in {@code left}. */
     BlockKernel(Scratch memory, LeftRows left) {
         this.memory = memory;
         this.left = left;
@@ -69,7 +69,7 @@ final class BlockKernel {
         panels = MemorySegment.NULL;
     }
 
-    /** {@code C = A B}, or {@code C += A B} with {@code addToC}, for {@code n} columns of C, rows {@code ldc} floats apart. */
+    /** Computes {@code C = A B}, or {@code C += A B} with {@code addToC}, for {@code n} columns of C, rows {@code ldc} floats apart. */
     void multiply(int n, float[] c, int c0, int ldc, boolean addToC) {
         boolean isWide = left.isRounded()
                 ? m > Blocking.ROUNDED_ROWS_IN_REGISTERS
@@ -91,8 +91,9 @@ final class BlockKernel {
     }
 
     /**
-     * Queried for each panel: many rows by one panel without vectors take a millisecond, and trials that are more than a few milliseconds
-     * apart end late (192 rows times 1024 x 1024 ran without vectors for more than 5 s when each task queried once).
+     * Returns whether the tiles are compiled. The method is called for each panel: without vectors, the product of many rows with one
+     * panel takes a millisecond, and trials that are more than a few milliseconds apart end late (192 rows times 1024 x 1024 ran without
+     * vectors for more than 5 s when each task queried once).
      */
     private boolean isCompiled(boolean isWide) {
         return left.isRounded()

@@ -21,7 +21,10 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 
 /** The warm-ups of the tiles of one format of quantized blocks, with the kernel that widens its fields. */
 final class BlockWarmUps {
-    /** By format, created at the first use of a format: the operands of its trials take 80 KB until the JVM ends. */
+    /**
+     * The warm-ups of each format. They are created at the first use of the format, since the operands of the trials take 80 KB until
+     * the JVM ends.
+     */
     private static final AtomicReferenceArray<BlockWarmUps> MADE =
             new AtomicReferenceArray<>(PanelFormat.values().length);
 
@@ -69,7 +72,7 @@ final class BlockWarmUps {
     }
 
     /**
-     * The same for rounded rows.
+     * Returns whether all tiles that some rounded rows use are compiled.
      *
      * @param isMany whether the rows are in tiles of four rows; otherwise they are in tiles of two and one
      */

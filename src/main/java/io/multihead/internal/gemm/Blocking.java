@@ -17,21 +17,21 @@ public final class Blocking {
     public static final int MR = MicroKernel.MR;
 
     /**
-     * Products of at most this many rows of A are bandwidth-bound, not compute-bound: one tile holds all rows, and segments of B are
+     * The largest number of rows of A in products that are bandwidth-bound, not compute-bound: one tile holds all rows, and segments of B are
      * traversed in memory order.
      */
     public static final int FEW_ROWS = MicroKernel.MR_SMALL;
 
     /**
-     * At most this many rows of A read narrow weights in their stored form, four at a time; more rows read panels that are widened in
-     * scratch first. Results do not depend on it. 4096 x 4096 in Q8_0, two threads of Zen 4: 16 rows take 3.3 ms in registers and 4.0
-     * widened, 64 rows 11.3 widened.
+     * The largest number of rows of A that read narrow weights in their stored form, four rows at a time. More rows read panels that are first
+     * widened in scratch. Results do not depend on this number. 4096 x 4096 in Q8_0, two threads of Zen 4: 16 rows take 3.3 ms in registers and
+     * 4.0 ms widened; 64 rows take 11.3 ms widened.
      */
     static final int ROWS_IN_REGISTERS = 4 * FEW_ROWS;
 
     /**
-     * The same for rows that are rounded to 8 bits, two at a time. 2048 x 2048 in Q4_0, one thread of Zen 4: 8 rows take 0.61 ms in
-     * registers and 0.67 widened, 12 rows 0.92 and 0.91, 64 rows 4.9 and 4.2.
+     * The largest number of rows that read weights in their stored form if rows are rounded to 8 bits, two rows at a time. 2048 x 2048 in Q4_0,
+     * one thread of Zen 4: 8 rows take 0.61 ms in registers and 0.67 ms widened, 12 rows 0.92 and 0.91 ms, and 64 rows 4.9 and 4.2 ms.
      */
     static final int ROUNDED_ROWS_IN_REGISTERS = 3 * FEW_ROWS;
 
@@ -49,7 +49,7 @@ public final class Blocking {
 
     private static final CacheSizes CACHES = CacheSizes.ofThisMachine();
 
-    /** The rows of a panel that all rows of A use before the next rows of the panel: {@link #walk}. */
+    /** The number of rows of a panel that all rows of A use before they use the next rows of the panel; see {@link #walk}. */
     public static final int WALK = walk(CACHES, Lanes.COUNT);
 
     /** Rows of A packed at a time; for each such group, all of B is read again from L3: {@link #rows}. A multiple of {@link #MR}. */
@@ -71,29 +71,29 @@ public final class Blocking {
     public static final int TASK_ROWS = Lanes.FEW_REGISTERS ? 240 : 192;
 
     /**
-     * {@link #MC} if panels are narrower than f32 and are widened for these rows: all rows of a task, so that each panel is widened once for
-     * them. The rows and a panel take 472 KiB of L2.
+     * The number of rows that replaces {@link #MC} if panels are narrower than f32 and are widened for these rows: all rows of a task, so that
+     * each panel is widened once for them. The rows and a panel take 472 KiB of L2.
      */
     public static final int MC_NARROW = Lanes.FEW_REGISTERS ? 80 : TASK_ROWS;
 
     /**
-     * {@link #MC} if columns of A are contiguous in memory: all rows of a task, since each column is a separate run, which begins with a wait for
-     * its first cache lines. 1536 rows times 2048 x 384 take 13.5 instead of 14.6 ms (Zen 5). Processors with 16 registers use {@link #MC},
-     * because this size was not measured on them.
+     * The number of rows that replaces {@link #MC} if columns of A are contiguous in memory: all rows of a task, since each column is a separate
+     * run, which begins with a wait for its first cache lines. 1536 rows times 2048 x 384 take 13.5 instead of 14.6 ms (Zen 5). Processors with
+     * 16 registers use {@link #MC}, because this size was not measured on them.
      */
     public static final int MC_TRANSPOSED = Lanes.FEW_REGISTERS ? MC : TASK_ROWS;
 
     /**
-     * If C has rows for several tasks, the rows of tasks of the largest size are a multiple of this, and the rows of tasks that were halved
-     * for more threads are a multiple of {@link Lanes#ROW_STEP}. With tiles of five rows, the largest tasks are whole tiles, and only the
-     * last rows of C use tiles of four rows, which are slower: 1024 x 1024 takes 3 % less (Zen 3).
+     * The step of the number of rows of a task if C has rows for several tasks. The largest tasks have a multiple of this number of rows, and
+     * tasks that were halved for more threads have a multiple of {@link Lanes#ROW_STEP}. With tiles of five rows, the largest tasks are whole
+     * tiles, and only the last rows of C use tiles of four rows, which are slower: 1024 x 1024 takes 3 % less (Zen 3).
      */
     public static final int TASK_STEP = Lanes.FEW_REGISTERS ? MR * Lanes.ROW_STEP : Lanes.ROW_STEP;
 
     /** Elements of packed B that a thread keeps from task to task: 16 MiB. */
     public static final long KEPT_B = 1L << 22;
 
-    /** The smallest number of tasks for each thread, so that a late thread leaves work to the others. */
+    /** The smallest number of tasks for each thread, so that other threads take over the work of a late thread. */
     public static final int TASKS_PER_THREAD = 2;
 
     /**
@@ -102,18 +102,18 @@ public final class Blocking {
      */
     public static final int CHAIN = 64;
 
-    /** From this depth on, one row of A reads two panels at a time: 32 KiB each. */
+    /** The smallest depth at which one row of A reads two panels at a time, of 32 KiB each. */
     public static final int PAIR_DEPTH = 256;
 
     private Blocking() {}
 
     /**
-     * Returns {@link #WALK}: half a panel if L1 has room for 32 KiB of it in addition to the rows in use but not for all of it, and L2 has
-     * 2 MiB or more, which has a longer latency. A tile alone then runs at 186 instead of 168 GFLOP/s on an Intel Xeon, whose L1 has 48
-     * KiB. Zen 5 has the same L1 and an L2 of 1 MiB, and loses up to 3 %. In an L1 of 32 KiB, neither size stays. Narrower vectors read one
+     * Returns {@link #WALK}: half a panel if L1 has room for 32 KiB of it in addition to the rows in use but not for all of it, and L2 has 2 MiB
+     * or more, which has a longer latency. A tile alone then runs at 186 instead of 168 GFLOP/s on an Intel Xeon, whose L1 has 48 KiB. Zen 5 has
+     * the same L1 and an L2 of 1 MiB, and is up to 3 % slower with half a panel. An L1 of 32 KiB holds neither size. Narrower vectors read one
      * line of each row at a time, so a tile reads only half of a panel.
      *
-     * @param lanes of a vector
+     * @param lanes the lanes of a vector
      */
     static int walk(CacheSizes caches, int lanes) {
         boolean holdsHalf = caches.l1() >= 40 * KIB && caches.l1() < 80 * KIB;

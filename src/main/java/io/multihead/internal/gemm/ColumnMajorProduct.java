@@ -20,11 +20,11 @@ import java.util.Arrays;
 import java.util.function.BooleanSupplier;
 
 /**
- * The sums of one or two rows of A times a B that is read column by column, several at a time: columns of f32 in native memory in place,
- * other columns, of any strides, through a buffer in L1. Belongs to one thread.
+ * The sums of one or two rows of A times a B that is read column by column, several at a time. Columns of f32 in native memory are read
+ * in place, and other columns, of any strides, through a buffer in L1. Belongs to one thread.
  */
 final class ColumnMajorProduct {
-    /** A is read up to this depth at a time: columns are read up to it, then the next columns. */
+    /** The depth up to which columns are read before the next columns. */
     private static final int SPAN = 16 * KC;
 
     private final Scratch memory;
@@ -46,7 +46,7 @@ final class ColumnMajorProduct {
     }
 
     /**
-     * Computes the sums of {@code m} rows and {@code n} columns of a task, rows {@code ldc} apart; {@code ldc} has a panel more than
+     * Computes the sums of {@code m} rows and {@code n} columns of a task, rows {@code ldc} apart; {@code ldc} is a panel more than
      * needed.
      */
     void multiply(GemmProblem p, Packer packer, long batch, long ic, long jc, int m, int n, float[] sums, int ldc) {
@@ -92,12 +92,12 @@ final class ColumnMajorProduct {
     }
 
     private void readColumns(Packer packer, int pc, int count, int kc) {
-        isCompiled.getAsBoolean(); // a trial from time to time, so that the next call may read in place
+        isCompiled.getAsBoolean(); // this query makes a trial from time to time, so that a later call may read in place
         long at = block.at() + pc * block.rowStride();
         packer.read(block.tensor(), at, block.columnStride(), block.rowStride(), count, kc, columns, 0, ROW);
     }
 
-    /** Adds the products of one depth block, whose chains are first added to each other. */
+    /** Adds the products of one depth block. The chains of the block are first added to each other. */
     private void addDepth(boolean isInPlace, int a0, int pc, int kc, float[] sums, int to) {
         int count = isInPlace ? COLUMNS : CHAINS;
         Arrays.fill(depthSums, 0f);

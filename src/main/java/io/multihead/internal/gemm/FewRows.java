@@ -14,14 +14,14 @@ import io.multihead.tensor.Tensor;
  */
 final class FewRows {
     /**
-     * The largest number of rows if the rows of B are contiguous. 4 and 8 rows times 1024 x 1024 take 0.15 and 0.32 ms, with packing 0.29
-     * and at least as much (Zen 4, one thread).
+     * The largest number of rows if the rows of B are contiguous. 4 and 8 rows times 1024 x 1024 take 0.15 and 0.32 ms. With packing, 4 rows
+     * take 0.29 ms, and 8 rows at least the same time (Zen 4, one thread).
      */
     private static final int MOST_ROWS = 8;
 
     /**
-     * The largest number of rows if B is read column by column: 0.16 ms per row times 1024 x 1024, with packing 1.0 for four rows (Zen 4,
-     * one thread). The second row finds the columns of a depth block, 16 KiB, in L1.
+     * The largest number of rows if B is read column by column. Each row times 1024 x 1024 takes 0.16 ms; with packing, four rows take 1.0 ms
+     * (Zen 4, one thread). The second row finds the columns of a depth block, 16 KiB, in L1.
      */
     private static final int MOST_ROWS_BY_COLUMNS = 4;
 
@@ -33,7 +33,7 @@ final class FewRows {
         byColumns = new ColumnMajorProduct(memory, ColumnMajorB::isCompiled);
     }
 
-    /** Returns whether C has this few rows for each matrix of B. */
+    /** Returns whether C has few enough rows for each matrix of B. */
     static boolean take(GemmProblem p) {
         if (p.isPacked() || p.transposed() != null || p.k == 0) {
             return false;

@@ -8,8 +8,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The operands and sizes of one multiplication {@code C = f(alpha A B + beta C + bias)}, in batches: A {@code [m, k]}, B
- * {@code [k, n]}, C {@code [m, n]} in the last two axes. One thread binds it, and then all threads that work on it read it.
+ * The operands and sizes of one multiplication {@code C = f(alpha A B + beta C + bias)}, in batches: A {@code [m, k]}, B {@code [k, n]}, C
+ * {@code [m, n]} in the last two axes. One thread binds the problem, and then all threads that work on the problem read it.
  */
 public final class GemmProblem {
     private static final AtomicLong CALLS = new AtomicLong();
@@ -23,7 +23,7 @@ public final class GemmProblem {
     long m;
     long n;
     long k;
-    /** The first of the rows of A and C, {@code m} of each, if the call does not compute all. */
+    /** The first of the {@code m} rows of A and C that are computed, if the call does not compute all rows. */
     private long firstRow;
 
     private @Nullable Tensor a;
@@ -70,15 +70,15 @@ public final class GemmProblem {
         transposed = newB;
     }
 
-    /** Restricts this to some rows of A and C. */
+    /** Restricts this problem to some rows of A and C. */
     public void bindRows(long first, long count) {
         firstRow = first;
         m = count;
     }
 
     /**
-     * Makes this a part of the call of another problem with the same A, if it reads the same rows in each batch: one of both may transpose
-     * A, or have results of more batches. Both have packed B.
+     * Makes this problem a part of the call of another problem with the same A, if both read the same rows in each batch. One of them may
+     * transpose A, or have results of more batches. Both have a packed B.
      */
     public void joinCall(GemmProblem other) {
         boolean sameRows = m == other.m
@@ -143,7 +143,7 @@ public final class GemmProblem {
         return n;
     }
 
-    /** Returns the columns of A, rows of B. */
+    /** Returns the columns of A, which are the rows of B. */
     public long k() {
         return k;
     }

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * BitFields#prepare}) or rounds them ({@link NibbleTiles.Rows}).
  *
  * <p>Tasks of other columns, and of other weights of a group, need the same rows. Therefore prepared rows of a batch are kept if they fit,
- * one depth block after another: rounding a row of 2048 elements takes as long as 64 columns of its product.
+ * one depth block after another. Rounding a row of 2048 elements takes as long as computing 64 columns of its product.
  */
 final class LeftRows {
     private static final long NO_CALL = -1;
@@ -37,10 +37,10 @@ final class LeftRows {
 
     private boolean isRounded;
     private int first;
-    /** Rows of a depth block of the batch, or 0 if each block replaces the previous one. */
+    /** The number of kept rows of a depth block of the batch, or 0 if each block replaces the previous one. */
     private int keptRows;
 
-    /** The rows of the batch, {@link Lanes#ROW_STEP} to a bit, whose depth blocks are all kept. */
+    /** The rows of the batch whose depth blocks are all kept. Each bit stands for {@link Lanes#ROW_STEP} rows. */
     private final BitSet kept = new BitSet((int) (MOST_KEPT / ROW / ROW_STEP));
 
     /** The call, its batch and the format of B for which rows are kept. */
@@ -69,7 +69,7 @@ final class LeftRows {
             return;
         }
         kept.clear();
-        keptCall = NO_CALL; // until there is room for them
+        keptCall = NO_CALL; // no rows are kept until there is room for them
         int together = (int) padded(Math.min(p.m, step));
         int count = keeps ? (int) blocks * keptRows : together;
         rows = memory.atLeast(rows, (isRounded ? together : count) * ROW);

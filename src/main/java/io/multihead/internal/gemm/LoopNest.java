@@ -55,10 +55,10 @@ public final class LoopNest {
     private long packedCall = NO_CALL;
     /** The position of the packed columns in B's memory. */
     private long packedStart;
-    /** The number of packed columns: columns of stride 0 all begin at one place. */
+    /** The number of packed columns. It is stored since columns of stride 0 all begin at one place. */
     private int packedColumns;
 
-    /** C of one task, rows {@link #ldc} apart. */
+    /** The sums of C of one task, with rows {@link #ldc} apart. */
     private float[] sums = new float[0];
 
     private float[] before = new float[0];
@@ -66,7 +66,7 @@ public final class LoopNest {
     private float[] buffer = new float[0];
     private int ldc;
 
-    /** Allocates its buffers from {@code memory} at the first use. */
+    /** Creates a loop nest, which allocates its buffers from {@code memory} at the first use. */
     public LoopNest(Scratch memory) {
         this.memory = memory;
         left = new LeftRows(memory);
@@ -198,8 +198,8 @@ public final class LoopNest {
     }
 
     /**
-     * {@code C = f(alpha sums + beta C + bias)} for {@code m} rows of the task, from {@code first} on, when the sums of these rows are
-     * complete: row by row, so that each row is read from L2 once.
+     * Computes {@code C = f(alpha sums + beta C + bias)} for {@code m} rows of the task, from {@code first} on, whose sums are complete.
+     * The computation is row by row, so that each row is read from L2 once.
      */
     private void finish(GemmProblem p, Packer packer, long batch, long ic, long jc, int first, int m, int n) {
         int padded = Lanes.roundUp(n, NR);

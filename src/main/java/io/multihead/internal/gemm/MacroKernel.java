@@ -20,8 +20,8 @@ import io.multihead.internal.layout.Scratch;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Loops 2 and 1 of the matrix multiplication: {@code C = A B} or {@code C += A B} for one packed block of each, covered with tiles of
- * {@link MicroKernel}. One instance per thread; its three operands are set before each use.
+ * Loops 2 and 1 of the matrix multiplication: {@code C = A B} or {@code C += A B} for one packed block of A and one of B, covered with
+ * tiles of {@link MicroKernel}. One instance per thread; its three operands are set before each use.
  *
  * <p>It works on whole tiles: A and C must have room up to the next multiple of {@link Lanes#ROW_STEP} rows, and C up to the
  * next multiple of {@link Lanes#PANEL} columns. The contents of A's spare rows only affect spare rows of C.
@@ -100,8 +100,8 @@ public final class MacroKernel {
     }
 
     /**
-     * {@code C = A B}, or {@code C += A B} with {@code addToC}, in chains of {@link MicroKernel#MAX_CHAIN} multiplications, whose sum is
-     * added to C without compensation.
+     * Computes {@code C = A B}, or {@code C += A B} with {@code addToC}, in chains of {@link MicroKernel#MAX_CHAIN} multiplications, whose
+     * sum is added to C without compensation.
      *
      * @param m rows of A and C
      * @param n columns of C; B has as many, rounded up to whole panels
@@ -132,8 +132,9 @@ public final class MacroKernel {
     }
 
     /**
-     * All tiles of some rows, by {@link Blocking#WALK} rows of the panel at a time. Sums of chains are added in the order in which a tile
-     * adds them, so bits do not depend on it. A few rows use the whole panel: they read it once.
+     * Computes all tiles of some rows, with {@link Blocking#WALK} rows of the panel at a time. Sums of chains are added in the order in
+     * which a tile adds them, so bits do not depend on the number of rows of the panel. A few rows of A use the whole panel, since they
+     * read it once.
      */
     private void walks(int m, int from, long panel, int k, float[] to, int t0, int stride) {
         int depth = m > 2 * MR && b.format() == PanelFormat.F32 ? Math.min(k, walk) : k;
@@ -146,8 +147,9 @@ public final class MacroKernel {
     }
 
     /**
-     * Multiplies one row by two panels at a time, except the last panel of an odd number: 80 instead of 57 GB/s from L3, 24 instead of 20
-     * from memory. With panels of less than 32 KiB, the two streams end too soon for a gain, and the speed is a quarter lower.
+     * Multiplies one row by two panels at a time, except the last panel of an odd number. This reads 80 instead of 57 GB/s from L3, and 24
+     * instead of 20 GB/s from memory. With panels of less than 32 KiB, the two streams end too soon for a gain, and the speed is a quarter
+     * lower.
      *
      * @return the number of computed columns
      */
@@ -180,7 +182,7 @@ public final class MacroKernel {
         }
     }
 
-    /** The same if columns of B have scales: chains of {@link Int8Panels#BLOCK}, each scaled once. */
+    /** Multiplies as {@link #multiply} does if columns of B have scales, in chains of {@link Int8Panels#BLOCK}, each scaled once. */
     private void multiplyScaled(int m, int n, int k, boolean addToC) {
         vectorStride = vectorStride(m, b.format());
         for (int jr = 0; jr < n; jr = Lanes.nextTile(jr, vectorStride)) {
@@ -214,8 +216,8 @@ public final class MacroKernel {
     }
 
     /**
-     * {@code C += A B} in chains of multiplications, with a compensated sum of the chains: with chains of {@link Blocking#CHAIN}, the error
-     * is the error of short chains, for any number of chains; a single chain is slightly faster.
+     * Computes {@code C += A B} in chains of multiplications, with a compensated sum of the chains. With chains of {@link Blocking#CHAIN},
+     * the error is the error of short chains, for any number of chains. A single chain is slightly faster.
      *
      * @param m rows of A and C
      * @param n columns of C
@@ -245,8 +247,8 @@ public final class MacroKernel {
     }
 
     /**
-     * The same for a few rows, which are bandwidth-bound: segment after segment of B, in memory order. With it, decode with four queries
-     * per head reads 19 instead of 8 GB/s.
+     * Adds products as {@link #addCompensated} does, for a few rows, which are bandwidth-bound. B is read segment by segment, in memory
+     * order. In this order, decode with four queries per head reads 19 instead of 8 GB/s.
      */
     private void addInMemoryOrder(SegmentedPanels panels, int m, int n, int k, int compensation) {
         int step = FEW_ROWS * PANEL;
@@ -276,8 +278,8 @@ public final class MacroKernel {
     }
 
     /**
-     * Loop 1: all rows of one tile's columns. Full tiles ({@link Blocking#MR} rows) are one call, which checks access to the panel once
-     * instead of once per tile: attention with 64 dims takes 1 to 2 % less, with 32 dims 4 %.
+     * Runs loop 1: computes all rows of one tile's columns. Full tiles ({@link Blocking#MR} rows) are one call, which checks access to the
+     * panel once instead of once per tile: attention with 64 dims takes 1 to 2 % less time, and with 32 dims 4 % less.
      */
     private void tiles(int m, int from, long panel, int k, int chain, float[] to, int t0, int stride) {
         int ir = 0;
@@ -310,17 +312,17 @@ public final class MacroKernel {
     }
 
     /**
-     * Returns the columns from a tile's first vector to its second. In a tile of many rows they are adjacent: with 8 lanes it then reads
-     * one cache line of each row of B, and half a panel, at most 32 KiB, stays in or near L1 for all rows of A. One or two tiles of four
-     * rows, which are bandwidth-bound, read both lines together: 8 rows times 4096 x 4096 take 5.8 instead of 7.2 to 8.4 ms, and by
-     * matrices in the cache up to 5 % longer (Zen 3).
+     * Returns the columns from a tile's first vector to its second. In a tile of many rows the vectors are adjacent. With 8 lanes, the tile
+     * then reads one cache line of each row of B, and half a panel, at most 32 KiB, stays in or near L1 for all rows of A. One or two tiles
+     * of four rows, which are bandwidth-bound, read both lines together: 8 rows times 4096 x 4096 take 5.8 instead of 7.2 to 8.4 ms, and
+     * products with matrices in the cache take up to 5 % longer (Zen 3).
      */
     private static int vectorStride(int m, PanelFormat format) {
         boolean isBoundByMemory = m <= 2 * MR_SMALL && inTilesOfFour(m);
         return isBoundByMemory || format != PanelFormat.F32 ? HALF : COUNT;
     }
 
-    /** Computes one tile. From here on B is a segment and an offset. */
+    /** Computes one tile. From this method on, B is a segment and an offset. */
     private void tile(int mr, int from, long panel, int k, int chain, float[] to, int t0, int stride) {
         PanelFormat format = b.format();
         if (format == PanelFormat.INT8 && b.isScaled()) {

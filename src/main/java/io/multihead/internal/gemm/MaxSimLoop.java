@@ -24,8 +24,8 @@ import java.util.Arrays;
  * passages are multiplied by the panels block by block, across the ends of passages, and each column keeps its largest product until the
  * passage ends. Therefore products are stored for at most one block, which is in L2, and short passages cost no more than long ones.
  *
- * <p>Every product is a sum of chains as in {@link LoopNest}, a maximum does not round, and the maxima are added up in double in the order
- * of the query's tokens: bits do not depend on blocks.
+ * <p>Every product is a sum of chains as in {@link LoopNest}, a maximum does not round, and the maxima are added in double in the order of
+ * the query's tokens. Therefore bits do not depend on blocks.
  */
 public final class MaxSimLoop {
     private static final long NO_CALL = -1;
@@ -49,7 +49,7 @@ public final class MaxSimLoop {
     private int k;
     private int ldc;
 
-    /** Allocates its buffers from {@code memory} on first use. */
+    /** Creates a loop, which allocates its buffers from {@code memory} at the first use. */
     public MaxSimLoop(Scratch memory) {
         this.memory = memory;
         kernel = new MacroKernel(memory);

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The operands of one call of MaxSim: the vectors of a query's tokens, the vectors of all passages one after another, and the first token
- * of each passage. Bound by one thread, then read by all that work on it.
+ * of each passage. One thread binds the problem, and then all threads that work on the problem read it.
  */
 public final class MaxSimProblem {
     private static final AtomicLong CALLS = new AtomicLong();
@@ -58,7 +58,8 @@ public final class MaxSimProblem {
         if (task == tasks) {
             return passages();
         }
-        // as many tokens in each task as whole passages allow: count * task / tasks, without a product that may
+        // tasks have numbers of tokens that are as equal as whole passages allow: count * task / tasks, without a
+        // product that may
         // overflow
         long count = tokens().dim(0);
         long token = count / tasks * task + count % tasks * task / tasks;

@@ -25,16 +25,16 @@ import java.util.function.LongUnaryOperator;
 
 /** All of B as panels of one format: the depth blocks of {@link Blocking#KC} rows one after another in one memory. Immutable. */
 public final class PackedMatrix {
-    /** A depth block of whole panels is addressed by {@code int}. */
+    /** The largest number of columns, since an {@code int} addresses a depth block of whole panels. */
     public static final long MOST_COLUMNS = Checks.MAX_ARRAY_LENGTH / KC - (Lanes.PANEL - 1);
 
-    /** The number of depth blocks is an {@code int}. */
+    /** The largest number of rows, since the number of depth blocks is an {@code int}. */
     private static final long MOST_ROWS = (long) Integer.MAX_VALUE * KC - 1;
 
-    /** So that the bytes of panels, plus a header before them, fit in a {@code long}. */
+    /** The largest number of bytes of panels, so that these bytes and a header before them fit in a {@code long}. */
     private static final long MOST_BYTES = Long.MAX_VALUE / 2;
 
-    /** Rows of blocks that a task packs: whole panels. */
+    /** The number of rows of blocks that a task packs, as whole panels. */
     private static final int ROWS_OF_TASK = 4 * Lanes.PANEL;
 
     private final PanelFormat format;
@@ -62,7 +62,7 @@ public final class PackedMatrix {
         }
     }
 
-    /** Identifies the storage of panels, for files that contain them: another layout has another number. */
+    /** Returns a text that identifies the storage of panels, for files that contain them. Another layout has another number. */
     public static String layout() {
         return "f32 panels of " + Lanes.PANEL + " columns, depth blocks of " + KC + " rows";
     }
@@ -81,7 +81,7 @@ public final class PackedMatrix {
                     String.valueOf(inputs),
                     "expected a multiple of " + format.blockRows() + ", the block of " + format);
         }
-        long row = bytes(PanelFormat.F32, 1, outputs); // no format has more
+        long row = bytes(PanelFormat.F32, 1, outputs); // no format takes more bytes
         if (row > 0 && inputs > MOST_BYTES / row) {
             throw Checks.fail(
                     "inputs",
@@ -92,7 +92,7 @@ public final class PackedMatrix {
 
     /** Runs the tasks of packing, one after another or on several threads. */
     public interface Loop {
-        /** Tasks one after another on the calling thread. */
+        /** Runs tasks one after another on the calling thread. */
         Loop SERIAL = (tasks, body) -> {
             for (long task = 0; task < tasks; task++) {
                 body.accept(task);
@@ -141,7 +141,7 @@ public final class PackedMatrix {
      */
     public static PackedMatrix of(PanelFormat format, BlockTensor tensor, Arena arena, Loop loop) {
         long k = tensor.columns();
-        int n = (int) tensor.shape().dim(0); // defined even if the tensor has no elements
+        int n = (int) tensor.shape().dim(0); // this size is defined even if the tensor has no elements
         PackedMatrix packed = new PackedMatrix(format, k, n, PanelMemory.segment(arena, bytes(format, k, n)));
         loop.run(Math.ceilDiv(n, ROWS_OF_TASK), task -> packed.pack(tensor, 0, (int) task * ROWS_OF_TASK));
         return packed;
@@ -253,7 +253,10 @@ public final class PackedMatrix {
         return some;
     }
 
-    /** Returns the number of selected columns, from one on, that are adjacent within a panel, both in the source and in the target. */
+    /**
+     * Returns the number of selected columns, from column {@code j} on, that are adjacent within a panel, both in the source and in the
+     * target.
+     */
     private static int together(int j, int columns, IntUnaryOperator column) {
         int first = column.applyAsInt(j);
         int most = Math.min(columns - j, Lanes.PANEL - Math.max(j % Lanes.PANEL, first % Lanes.PANEL));
@@ -286,7 +289,10 @@ public final class PackedMatrix {
         return roundsInputs;
     }
 
-    /** Returns the number of depth blocks: none without columns, whose rows take no memory, so that a file may state any number of them. */
+    /**
+     * Returns the number of depth blocks: none if there are no columns. Rows without columns take no memory, so a file may state any number
+     * of them.
+     */
     private static int blocks(long k, int n) {
         return n == 0 ? 0 : (int) Math.ceilDiv(k, (long) KC);
     }
@@ -296,7 +302,7 @@ public final class PackedMatrix {
         return format.bytes(k, Math.ceilDiv(n, (long) Lanes.PANEL));
     }
 
-    /** Returns how elements are stored. */
+    /** Returns the format in which elements are stored. */
     public PanelFormat format() {
         return format;
     }

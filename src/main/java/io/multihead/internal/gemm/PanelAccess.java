@@ -21,12 +21,12 @@ public final class PanelAccess {
         Object weights(Tensor panels, Object format, long inputs, long outputs);
     }
 
-    /** Called once, by PackedWeights' static initializer. */
+    /** Registers the access. PackedWeights' static initializer calls this method once. */
     public static void open(Inside newInside) {
         inside = newInside;
     }
 
-    /** Returns how panels are reached. */
+    /** Returns the access to panels. */
     public static Inside inside() {
         return Checks.notNull(inside, "inside");
     }

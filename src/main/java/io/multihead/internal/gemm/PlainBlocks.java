@@ -12,8 +12,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * Products with a panel of quantized blocks without vectors, with the bits of the tiles, for use until C2 has compiled the tiles. Belongs
- * to one thread.
+ * Products with a panel of quantized blocks without vectors. They have the same bits as the tiles, and are used until C2 has compiled the
+ * tiles. Belongs to one thread.
  */
 final class PlainBlocks {
     private final Scratch memory;
@@ -76,7 +76,7 @@ final class PlainBlocks {
     /**
      * Multiplies one rounded row by the panel.
      *
-     * @param a has the sums of the row
+     * @param a the rows with the sums of the row
      */
     void multiply(NibbleTiles.Rows rounded, BitFields.Rows a, int row, float[] to, int t0) {
         NibbleTiles.multiplyPlain(rounded, row, words, format.scaleWords(depth), scales, depth, to, t0);

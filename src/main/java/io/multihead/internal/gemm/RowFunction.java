@@ -9,7 +9,7 @@ public interface RowFunction {
      *
      * @param row the elements, from {@code at} on
      * @param length the number of elements, a multiple of 32
-     * @param buffer arbitrary contents, {@link ActivationOps#bufferLength} floats for the elements
+     * @param buffer a buffer of {@link ActivationOps#bufferLength} floats, with arbitrary contents
      */
     void apply(float[] row, int at, int length, float[] buffer);
 }

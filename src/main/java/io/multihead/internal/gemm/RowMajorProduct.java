@@ -20,8 +20,8 @@ import java.util.Arrays;
 import java.util.function.BooleanSupplier;
 
 /**
- * The sums of a few rows of A times a B whose rows are contiguous, which is read once in its own layout: rows of f32 in native memory in
- * place, other rows a few at a time through a buffer in L1. Belongs to one thread.
+ * The sums of a few rows of A times a B whose rows are contiguous, which is read once in its own layout. Rows of f32 in native memory are read
+ * in place, and other rows through a buffer in L1, a few at a time. Belongs to one thread.
  */
 final class RowMajorProduct {
     /** Rows of B that are converted at a time: 32 KiB of 1024 columns. */
@@ -102,7 +102,7 @@ final class RowMajorProduct {
     }
 
     /**
-     * Adds the products of all rows of A: if there are several tiles, by a few rows of B at a time, which are still in L2 for the second
+     * Adds the products of all rows of A. If there are several tiles, a few rows of B are used at a time, which are still in L2 for the second
      * tile.
      */
     private void add(int m, int first, MemorySegment b, long b0, long ld, int depth, int columns, int ldc) {

@@ -24,7 +24,7 @@ final class ScalarTile {
     private float[] buffer = {};
     private int[] words = {};
 
-    /** Allocates its buffers, of one panel, from {@code memory} at the first use. */
+    /** Creates a tile, which allocates its buffers, of one panel, from {@code memory} at the first use. */
     ScalarTile(Scratch memory) {
         this.memory = memory;
     }
@@ -48,7 +48,10 @@ final class ScalarTile {
         }
     }
 
-    /** Computes C = A * B for {@code rows} rows of A and the B that was read, as {@link MicroKernel#tiles6} does for six rows. */
+    /**
+     * Computes {@code C = A B} for {@code rows} rows of A and the columns of B that were read, as {@link MicroKernel#tiles6} does for six
+     * rows.
+     */
     void multiply(float[] a, int a0, int depth, int chain, int rows, float[] c, int c0, int ldc, int vectorStride) {
         int width = vectorStride + COUNT;
         for (int row = 0; row < rows; row++) {

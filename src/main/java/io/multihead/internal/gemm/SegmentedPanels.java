@@ -8,8 +8,8 @@ import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Panels;
 
 /**
- * Up to 256 rows of B in segments {@code [panel][64][32]} of {@link Blocking#CHAIN} rows, each of which may be stored elsewhere.
- * Belongs to one thread.
+ * Up to 256 rows of B in segments {@code [panel][64][32]} of {@link Blocking#CHAIN} rows, which may be stored at different
+ * places. Belongs to one thread.
  */
 public final class SegmentedPanels {
     private final Panels[] segments = new Panels[MicroKernel.MAX_CHAIN / CHAIN];

@@ -105,7 +105,10 @@ final class TileWarmUps {
 
     /** Operands of a trial. */
     private abstract static class Trial implements WarmUp.Trial {
-        /** There are two chains: C2 omits the code for a second one if it never saw one. */
+        /**
+         * The length of a chain in trials, so that there are two chains: C2 omits the code for a second chain if it never
+         * saw one.
+         */
         static final int CHAIN = 16;
 
         static final int DEPTH = 2 * CHAIN;

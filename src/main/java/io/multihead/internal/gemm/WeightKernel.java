@@ -9,8 +9,8 @@ import io.multihead.internal.layout.Panels;
 import io.multihead.internal.layout.Scratch;
 
 /**
- * Loops 2 and 1 for B in any format: panels narrower than f32 are widened in registers for a few rows of A; for more rows they are widened
- * one after another in scratch, from which full tiles read them. Both ways give the same bits. Belongs to one thread.
+ * Loops 2 and 1 for B in any format. Panels narrower than f32 are widened in registers for a few rows of A. For more rows, they are
+ * widened one after another in scratch, from which full tiles read them. Both methods give the same bits. Belongs to one thread.
  */
 final class WeightKernel {
     private static final float[] NONE = {};
@@ -27,7 +27,7 @@ final class WeightKernel {
     private int c0;
     private int ldc;
 
-    /** Multiplies the rows of A that were read last. */
+    /** Creates a kernel that multiplies the rows of A that were read last. */
     WeightKernel(Scratch memory, LeftRows left) {
         this.memory = memory;
         this.left = left;
@@ -58,7 +58,7 @@ final class WeightKernel {
     }
 
     /**
-     * {@code C = A B}, or {@code C += A B} with {@code addToC}.
+     * Computes {@code C = A B}, or {@code C += A B} with {@code addToC}.
      *
      * @param m rows of A and C
      * @param n columns of C; B has as many, rounded up to whole panels

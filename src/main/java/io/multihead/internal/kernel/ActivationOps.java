@@ -13,8 +13,8 @@ import jdk.incubator.vector.VectorOperators;
  * GELU, ReLU and their derivatives on rows of scratch whose lengths are multiples of 32.
  *
  * <p>Both GELUs are {@code max(x, 0) - t s(t)} with {@code t = |x|} and a sigmoid's left half {@code s}, which is computed with a small
- * relative error over the range of f32. Therefore there is no cancellation for negative x, and for positive x it at most doubles the error.
- * The derivative is {@code 1 + c} or {@code -c} with {@code c = -(t s)'}.
+ * relative error over the range of f32. Therefore there is no cancellation for negative x, and for positive x the subtraction at most
+ * doubles the error. The derivative is {@code 1 + c} or {@code -c} with {@code c = -(t s)'}.
  *
  * <p>For erf, {@code s(t) = Phi(-t) = e^(-t^2/2) P(t) / Q(t)}: a minimax fit of relative error 6e-9 on [0, 14], whose coefficients are all
  * positive, so that no sum cancels. For tanh, {@code s(t) = 1 / (1 + e^w)} with {@code w = 2 sqrt(2 / pi) (t + 0.044715 t^3)}. The rounding
@@ -24,9 +24,9 @@ import jdk.incubator.vector.VectorOperators;
  * vector is passed from method to method.
  */
 public final class ActivationOps {
-    /** Beyond this, {@code e^(-t^2/2)} is 0. */
+    /** For larger t, {@code e^(-t^2/2)} is 0. */
     private static final float ERF_LIMIT = 14f;
-    /** Beyond this, {@code e^-w} is 0. */
+    /** For larger t, {@code e^-w} is 0. */
     private static final float TANH_LIMIT = 11f;
 
     private static final float P0 = 0.5f;
@@ -61,7 +61,7 @@ public final class ActivationOps {
         @Override
         public void run(int lengthFactor, int calls) {
             for (int call = 0; call < calls; call++) {
-                // without Exp, which has separate trials
+                // this trial does not include Exp, which has separate trials
                 gauss(row, 0, lengthFactor * LENGTH, buffer);
                 geluOfGauss(row, 0, lengthFactor * LENGTH, buffer);
             }
@@ -70,7 +70,7 @@ public final class ActivationOps {
 
     private ActivationOps() {}
 
-    /** {@code row = max(row, 0)}; NaN stays NaN. */
+    /** Computes {@code row = max(row, 0)}; NaN stays NaN. */
     public static void relu(float[] row, int at, int length) {
         for (int i = at; i < at + length; i += COUNT) {
             FloatVector x = FloatVector.fromArray(FLOATS, row, i);
@@ -86,7 +86,7 @@ public final class ActivationOps {
         }
     }
 
-    /** {@code row = row Phi(row)} with the normal distribution's Phi; needs a buffer of {@link #bufferLength} floats. */
+    /** Computes {@code row = row Phi(row)} with the normal distribution's Phi; needs a buffer of {@link #bufferLength} floats. */
     public static void gelu(float[] row, int at, int length, float[] buffer) {
         if (GELU.isOver()) {
             geluVectors(row, at, length, buffer);
@@ -126,21 +126,21 @@ public final class ActivationOps {
         geluOfGauss(row, at, length, buffer);
     }
 
-    /** {@code dy *= Phi(x) + x phi(x)} with the normal distribution's Phi and density phi. */
+    /** Computes {@code dy *= Phi(x) + x phi(x)} with the normal distribution's Phi and density phi. */
     public static void geluGradient(float[] x, float[] dy, int length, float[] buffer) {
         gauss(x, 0, length, buffer);
         Exp.shifted(buffer, 0, length, 1f, 0f, buffer, 2 * length, 0f);
         geluGradientOfGauss(x, dy, length, buffer);
     }
 
-    /** {@code row = row / (1 + e^-w(row))}, the form with tanh. */
+    /** Computes {@code row = row / (1 + e^-w(row))}, the form with tanh. */
     public static void geluTanh(float[] row, int at, int length, float[] buffer) {
         logistic(row, at, length, buffer);
         Exp.shifted(buffer, 0, length, 1f, 0f, buffer, 2 * length, 0f);
         geluOfLogistic(row, at, length, buffer);
     }
 
-    /** {@code dy *=} the derivative of the form with tanh. */
+    /** Multiplies {@code dy} by the derivative of the form with tanh. */
     public static void geluTanhGradient(float[] x, float[] dy, int length, float[] buffer) {
         logistic(x, 0, length, buffer);
         Exp.shifted(buffer, 0, length, 1f, 0f, buffer, 2 * length, 0f);

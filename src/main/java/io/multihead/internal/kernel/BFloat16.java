@@ -15,7 +15,7 @@ public final class BFloat16 {
 
     private BFloat16() {}
 
-    /** Widens {@code length} elements to f32; exact. */
+    /** Widens {@code length} elements to f32, exactly. */
     public static void widen(short[] from, int length, float[] to, int at) {
         int i = 0;
         for (; i <= length - SHORTS.length(); i += SHORTS.length()) {

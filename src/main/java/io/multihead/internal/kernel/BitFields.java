@@ -16,18 +16,18 @@ import jdk.incubator.vector.FloatVector;
  *
  * <p>No field is shifted when it is read. {@code word & mask} converts exactly to the field times a power of two, and the element of A by
  * which it is multiplied is divided by that power beforehand ({@link #prepare}). The field with the sign bit of the word is a signed
- * number, and the others are unsigned: a field is the element plus an offset that depends only on its place.
+ * number, and the others are unsigned. A field is the element plus an offset that depends only on the place of the field.
  *
  * <p>A product sums {@link #chain} fields in one chain of fused multiply-adds in ascending k, which begins at the elements of A times the
- * negative offsets; multiplies the chain by the scale when it is added to the sum of the chains, again in ascending k; and then adds the
- * mins times the sums of A. Every tile does so, with fields in registers and with fields that {@link #widen} has stored with their powers
- * of two, so all have the same bits.
+ * negative offsets. The chain is multiplied by the scale when it is added to the sum of the chains, again in ascending k. Then the mins
+ * times the sums of A are added. All tiles compute in this way, with fields in registers or with fields that {@link #widen} has stored with
+ * their powers of two, so all tiles give the same bits.
  *
  * <p>Each width has a class that repeats the tiles: there, the loop over the fields of a word has a constant length and constant masks, so
  * that C2 unrolls it and keeps the masks and sums in registers.
  */
 public abstract class BitFields {
-    /** Rows whose words are stored together. */
+    /** The number of rows whose words are stored together. */
     public static final int ROWS = 32;
 
     /** Floats from the sums of one row of A to the sums of the next row: the initial values of its chains, then its sums for mins. */
@@ -65,12 +65,12 @@ public abstract class BitFields {
         }
     }
 
-    /** Returns the multiply-adds of one chain: the number of elements that share a scale. */
+    /** Returns the number of multiply-adds of one chain: the number of elements that share a scale. */
     public final int chain() {
         return chain;
     }
 
-    /** Returns the words of 32 rows of one column. */
+    /** Returns the number of words of 32 rows of one column. */
     public final int words() {
         return ROWS / layout.rows() * layout.words;
     }
@@ -89,7 +89,7 @@ public abstract class BitFields {
     }
 
     /**
-     * Prepares rows of A, in place: stores the sums of each, and divides its elements by the powers of two of their fields.
+     * Prepares rows of A, in place: stores the sums of each row, and divides the row's elements by the powers of two of their fields.
      *
      * <p>A sum of 16 elements adds {@code k} and {@code k + 8} first, and a sum of 32 adds {@code k} and {@code k + 16} before that; the
      * eight resulting sums are added one after another. Therefore vectors of any width have the same bits, and one element takes half a
@@ -97,7 +97,7 @@ public abstract class BitFields {
      *
      * @param first the first of these rows
      * @param depth a multiple of 32
-     * @param hasMins whether sums for mins are stored too
+     * @param hasMins whether sums for mins are also stored
      */
     public final void prepare(Rows rows, int first, int count, int depth, boolean hasMins) {
         float[] buffer = rows.buffer;
@@ -141,7 +141,7 @@ public abstract class BitFields {
         }
     }
 
-    /** C2 vectorizes this loop and the loop above. */
+    /** Multiplies elements by factors. C2 vectorizes this loop and the loop above. */
     private static void multiply(float[] a, int at, float[] by, float[] to, int t0) {
         for (int i = 0; i < ROWS; i++) {
             to[t0 + i] = a[at + i] * by[i];
@@ -161,7 +161,7 @@ public abstract class BitFields {
      *
      * @param row the index, among the prepared rows, of the multiplied row
      * @param b0 offset in bytes of the fields of the panel
-     * @param scales of the panel, a row of 32 for each chain
+     * @param scales the scales of the panel, a row of 32 for each chain
      * @param column the tile's first column in the panel
      * @param depth a multiple of 32
      */
@@ -176,7 +176,7 @@ public abstract class BitFields {
             float[] c,
             int c0);
 
-    /** The same for four rows. */
+    /** Multiplies four prepared rows as {@link #tile1} multiplies one. */
     public abstract void tile4(
             Rows rows,
             int row,
@@ -237,7 +237,7 @@ public abstract class BitFields {
     /**
      * Widens {@code depth} rows of a panel without vectors, as {@link #widen(MemorySegment, long, int, MemorySegment)} does.
      *
-     * @param words of the panel, from {@code w0} on
+     * @param words the words of the panel, from {@code w0} on
      */
     public void widen(int[] words, int w0, int depth, float[] to) {
         for (int block = 0; block < depth / layout.rows(); block++) {
@@ -296,10 +296,10 @@ public abstract class BitFields {
      * The layout of fields in a few consecutive words of one column.
      *
      * @param words number of words
-     * @param fields of each word
-     * @param bits of a field
+     * @param fields the number of fields of each word
+     * @param bits the number of bits of a field
      * @param split the number of additional fields, whose bits are the two highest of all words, the lowest first
-     * @param first the lowest bit of the first of them after they were gathered in a word
+     * @param first the lowest bit of the first additional field after its bits were gathered in a word
      */
     record Words(int words, int fields, int bits, int split, int first) {
         private static final int SPARE = 0xc0000000;

@@ -15,7 +15,7 @@ import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorOperators;
 
-/** Eight fields of 4 bits to a word, of k to k + 7 from the lowest bits up. The highest is a signed number. */
+/** Eight fields of 4 bits to a word, of k to k + 7 from the lowest bits up. The highest field is a signed number. */
 public final class BitFields4 extends BitFields {
     /** Fields of a word. */
     private static final int FIELDS = 8;
@@ -47,8 +47,8 @@ public final class BitFields4 extends BitFields {
     }
 
     /**
-     * The fields of a word are written out: in a loop that C2 unrolls itself, bounds checks of the row stay between them. One row times
-     * 4096 x 4096 from memory takes 10.3 cycles for 64 weights with the loop and 9.5 without (Zen 4).
+     * The fields of a word are written out: in a loop that C2 unrolls itself, bounds checks of the row remain between the fields. One
+     * row times 4096 x 4096 from memory takes 10.3 cycles for 64 weights with the loop and 9.5 cycles without (Zen 4).
      */
     @Override
     public void tile1(

@@ -78,7 +78,7 @@ public final class BitFields4Table extends BitFields {
         return new BitFields4Table(IQ4, 128);
     }
 
-    /** The factors of {@link BitFields8}, except for the highest field of a word. */
+    /** Returns the factors of {@link BitFields8}, except for the highest field of a word. */
     private static float[] factors() {
         float[] factors = factors(BYTES_OF_WORD, BITS);
         for (int k = BYTES_OF_WORD - 1; k < ROWS; k += BYTES_OF_WORD) {

@@ -17,7 +17,8 @@ import jdk.incubator.vector.VectorOperators;
 
 /**
  * Five fields of 6 bits to a word, and the bits of one more field in the remaining bits of three words: 16 rows of k in 3 words, in
- * ascending order from the lowest bits up, with the split field last, which is a signed number; the others have 32 added.
+ * ascending order from the lowest bits up, with the split field last. The split field is a signed number, and 32 is added to the
+ * others.
  */
 public final class BitFields6 extends BitFields {
     /** Rows whose words are stored together, which form a chain. */

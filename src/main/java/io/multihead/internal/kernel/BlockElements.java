@@ -12,7 +12,7 @@ import jdk.incubator.vector.FloatVector;
  * minimum, each rounded. {@link io.multihead.tensor.BlockType} has the same bits.
  */
 final class BlockElements {
-    /** Rows after which factors and addends repeat. */
+    /** The number of rows after which factors and addends repeat. */
     private static final int ROWS = 32;
 
     private static final WarmUp WARM_UP = new WarmUp(new WarmUp.Trial() {
@@ -39,9 +39,9 @@ final class BlockElements {
     /**
      * Converts rows of widened fields to elements, in place.
      *
-     * @param factors of 32 rows, which repeat
-     * @param addends of 32 rows, which repeat
-     * @param scales of the panel, a row for each chain, and from {@link BlockScales#FIRST_MIN} on as many rows of mins
+     * @param factors the factors of 32 rows, which repeat
+     * @param addends the addends of 32 rows, which repeat
+     * @param scales the scales of the panel, a row for each chain, and from {@link BlockScales#FIRST_MIN} on as many rows of mins
      * @param chain rows that share a scale
      */
     static void of(

@@ -18,7 +18,8 @@ import jdk.incubator.vector.VectorOperators;
 
 /**
  * The storage of the scales of quantized elements in a panel, before all of its {@link BitFields}. They are widened to f32 once for each
- * panel: {@code d} alone, or the product of {@code d} and a small integer, which f32 holds exactly; mins in the same way, with their sign.
+ * panel: {@code d} alone, or the product of {@code d} and a small integer, which f32 holds exactly. Mins are widened in the same way, with
+ * their sign.
  *
  * <p>The f16 of each column are stored as in {@link HalfPanels}; small integers of consecutive k of one column are the bytes of a word,
  * lowest first.
@@ -45,7 +46,7 @@ public final class BlockScales {
     /** One f16 for each 32 rows: Q8_0, Q4_0, Q5_0 and IQ4_NL. */
     public static final BlockScales F16_SCALES = new BlockScales(HalfPanels.F16, 32, 0, false);
 
-    /** Two f16 for each 32 rows, of which the second is their minimum: Q4_1 and Q5_1. */
+    /** Two f16 for each 32 rows, of which the second is the minimum: Q4_1 and Q5_1. */
     public static final BlockScales F16_SCALES_AND_MINS = new BlockScales(HalfPanels.F16, 32, 0, true);
 
     /** Two f16 for each 256 rows, and for each 32 of them a scale and a minimum: Q4_K and Q5_K. */
@@ -89,17 +90,17 @@ public final class BlockScales {
         this.hasMins = hasMins;
     }
 
-    /** Returns the rows of k that share an f16. */
+    /** Returns the number of rows of k that share an f16. */
     public int rows() {
         return rows;
     }
 
-    /** Returns the words of a number of rows of all 32 columns. */
+    /** Returns the number of words of {@link #rows} rows of all 32 columns. */
     public int words() {
         return halfWords() + small / 4 * PANEL;
     }
 
-    /** Returns the number of f16 of one column for a number of rows. */
+    /** Returns the number of f16 of one column for {@link #rows} rows. */
     public int halves() {
         return hasMins ? 2 : 1;
     }
@@ -142,14 +143,14 @@ public final class BlockScales {
         }
     }
 
-    /** Returns the small scales of a column. */
+    /** Returns the number of small scales of a column. */
     private int scales() {
         return hasMins ? small / 2 : small;
     }
 
     /**
-     * Multiplies eight signed bytes of each column by the f16 of the column, times a sign. Their number is constant, so that C2 unrolls the
-     * loops, which halves the time.
+     * Multiplies eight signed bytes of each column by the f16 of the column, times a sign. The number of bytes is constant, so that C2
+     * unrolls the loops, which halves the time.
      *
      * @param half offset of the f16 in bytes
      * @param bytes offset of the two words of bytes

@@ -14,7 +14,7 @@ import io.multihead.internal.base.NativeMemory;
 import java.lang.foreign.MemorySegment;
 import jdk.incubator.vector.FloatVector;
 
-/** Tiles of many rows over fields that {@link BitFields#widen} has widened, with the bits of the tiles of few rows. */
+/** Tiles of many rows over fields that {@link BitFields#widen} has widened. They give the same bits as the tiles of few rows. */
 public final class BlockTiles {
     /** Rows of a tile. */
     public static final int ROWS = 6;

@@ -8,9 +8,9 @@ import io.multihead.internal.base.WarmUp;
 import jdk.incubator.vector.FloatVector;
 
 /**
- * A convolution over the last tokens, for each channel separately: {@code out = sum_k w_k x_k}, one chain from the oldest token to the
- * token itself, whose first step is a product and whose other steps are fused multiply-adds. Channels are lanes, so the bits are the same
- * at every width; a chain also has all its taps for the first tokens, with zeros for tokens before them.
+ * A convolution over the last tokens, for each channel separately: {@code out = sum_k w_k x_k}. The sum is one chain from the oldest
+ * token to the token itself, whose first step is a product and whose other steps are fused multiply-adds. Channels are lanes, so the bits
+ * are the same at every width. The chains of the first tokens also have all taps, with zeros for tokens before the first.
  */
 public final class CausalConvolution {
     private static final WarmUp WARM_UP = new WarmUp(new WarmUp.Trial() {
@@ -46,7 +46,7 @@ public final class CausalConvolution {
      * @param tapsAt the first factor
      * @param tapsStride floats from one row of factors to the next
      * @param length channels, a multiple of 32
-     * @param out written
+     * @param out the results, written
      * @param at where the first channel is written
      */
     public static void row(

@@ -15,23 +15,24 @@ import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
 
 /**
- * One row of A times f32 columns of B in native memory, in place, each column contiguous, as in weights {@code [outputs, inputs]}.
+ * One row of A times f32 columns of B in native memory, in place. Each column is contiguous, as in weights {@code [outputs, inputs]}.
  *
  * <p>A dot product in lanes would add in another order than a tile of {@link MicroKernel}, whose lanes are columns of B. Therefore square
- * blocks, with as many elements of as many columns as a vector has lanes, are transposed in registers, in steps that each interleave pairs
- * of vectors, and the rows are multiplied immediately. Each column is a stream that the processor prefetches: 8 or 16 streams are read at
- * the speed of memory, 32 at half of it. One row times 1024 x 1024 takes 0.13 ms, and by 4096 x 4096 3.4 ms, which is the speed of memory;
- * with a transposition into panels first, which stay in L2, 4.7 ms; with a loop of dot products 17 ms (Zen 4, one thread).
+ * blocks, whose numbers of columns and of elements per column equal the number of lanes, are transposed in registers, in steps that each
+ * interleave pairs of vectors. The rows are multiplied immediately. Each column is a stream that the processor prefetches: 8 or 16 streams
+ * are read at the speed of memory, 32 at half of it. One row times 1024 x 1024 takes 0.13 ms, and one row times 4096 x 4096 takes 3.4 ms,
+ * which is the speed of memory. The latter takes 4.7 ms with a transposition into panels first, which stay in L2, and 17 ms with a loop of
+ * dot products (Zen 4, one thread).
  *
- * <p>Vectors have the shape that all kernels use. If a JVM has seen vectors of floats of two shapes, C2 may not know which of them a
- * conversion returns, and code with a conversion then boxes each vector permanently: bf16 that was read after products of this class with
- * vectors of eight lanes, in a JVM with lanes of 512 bits, did so in every third JVM.
+ * <p>Vectors have the shape that all kernels use. If a JVM has seen vectors of floats of two shapes, C2 may not know which shape a
+ * conversion returns, and code with a conversion then boxes each vector permanently. This happened in every third JVM with lanes of 512
+ * bits, if bf16 was read after products of this class with vectors of eight lanes.
  */
 public final class ColumnMajorB {
-    /** Columns that {@link #chainScalars} multiplies at a time. */
+    /** The number of columns that {@link #chainScalars} multiplies at a time. */
     public static final int CHAINS = 8;
 
-    /** Columns that {@link #chain} multiplies at a time. */
+    /** The number of columns that {@link #chain} multiplies at a time. */
     public static final int COLUMNS = Math.max(CHAINS, COUNT);
 
     /** Whether there are vectors of at least eight lanes. */
@@ -95,7 +96,7 @@ public final class ColumnMajorB {
         }
     }
 
-    /** Eight columns; unrolled, since C2 keeps vectors in registers only as named locals. */
+    /** Multiplies by eight columns. The loop is unrolled, since C2 keeps vectors in registers only as named locals. */
     private static void chain8(float[] a, int a0, MemorySegment b, long b0, long ld, int depth, float[] c, int c0) {
         if (depth < 0) { // see WarmUp.Trial
             for (int i = depth; i < 0; i++) {}
@@ -143,7 +144,7 @@ public final class ColumnMajorB {
         sum.intoArray(c, c0);
     }
 
-    /** Sixteen columns. */
+    /** Multiplies by sixteen columns. */
     private static void chain16(float[] a, int a0, MemorySegment b, long b0, long ld, int depth, float[] c, int c0) {
         if (depth < 0) { // see WarmUp.Trial
             for (int i = depth; i < 0; i++) {}

@@ -17,7 +17,7 @@ import jdk.incubator.vector.FloatVector;
  *
  * <p>A panel of 128 rows has 16 KB and stays in L1 for all tokens of a call. If the next token is known, its {@code S^T k} is summed in the
  * pass that writes S, so that each token reads and writes the panel once, with four operations per element. Rows are 32 floats apart: if a
- * row had all columns, 512 bytes apart, a panel would fall into an eighth of the sets of L1.
+ * row held all columns, rows would be 512 bytes apart, and a panel would fall into an eighth of the sets of L1.
  */
 public final class DeltaRule {
     /** Floats of a token's gates: the decay a, and the rate b. */
@@ -103,7 +103,7 @@ public final class DeltaRule {
             for (int token = 0; token < tokens; token++) {
                 int query = q0 + token * stride;
                 int key = k0 + token * stride;
-                int next = token + 1 < tokens ? key + stride : key; // the last sum is not used
+                int next = token + 1 < tokens ? key + stride : key; // the sum of the last token is not used
                 int value = token * PANEL + column;
                 float decay = gates[token * GATES];
                 FloatVector a = FloatVector.broadcast(FLOATS, decay);

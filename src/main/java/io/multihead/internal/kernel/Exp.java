@@ -11,19 +11,19 @@ import jdk.incubator.vector.VectorOperators;
 /**
  * The exponential of the softmax.
  *
- * <p>It uses {@code e^x = 2^n * e^r} with {@code n = round(x / ln 2)} and {@code |r| <= ln 2 / 2} (Cody and Waite's reduction in two
- * parts) and {@code e^r = 1 + (r + r^2 p(r))}, a polynomial of degree 6. The error is at most 1 ulp on {@code [-87.33, 0]}, and
- * {@code e^0 = 1}; below, where the result would be subnormal, it is 0. NaN stays NaN.
+ * <p>It uses {@code e^x = 2^n * e^r} with {@code n = round(x / ln 2)} and {@code |r| <= ln 2 / 2} (Cody and Waite's reduction in two parts)
+ * and {@code e^r = 1 + (r + r^2 p(r))}, a polynomial of degree 6. The error is at most 1 ulp on {@code [-87.33, 0]}, and {@code e^0 = 1}.
+ * For smaller x, for which the result would be subnormal, it is 0. NaN stays NaN.
  *
  * <p>The coefficients result from a random search for the smallest error in f32 arithmetic, 0.996 ulp over every float of the range; the
  * rounded coefficients of a minimax polynomial give 1.01.
  */
 public final class Exp {
-    /** Below this, {@code e^x} is not a normal f32 and becomes 0. */
+    /** For smaller x, {@code e^x} is not a normal f32 and becomes 0. */
     public static final float LOWEST = -87.33654f;
 
     static final float LOG2_E = 1.4426950408889634f;
-    /** {@code 1.5 * 2^23 + 127}: adding it rounds to an integer and leaves the biased exponent in the low bits. */
+    /** The number {@code 1.5 * 2^23 + 127}: adding this number rounds to an integer and leaves the biased exponent in the low bits. */
     static final float ROUND_AND_BIAS = 12582912f + 127f;
 
     static final float LN2_HIGH = 0.693359375f;
@@ -64,7 +64,7 @@ public final class Exp {
      *
      * @param length a multiple of the number of lanes
      * @param scale more than 0
-     * @param shift at least every element that is not NaN
+     * @param shift a number that is at least every element that is not NaN
      * @param keep factor of the partial sums' earlier contents
      */
     public static void shifted(
@@ -77,7 +77,10 @@ public final class Exp {
         return WARM_UP.isOver();
     }
 
-    /** As {@link #shifted(float[], int, int, float, float, float[], int, float)}, with the result of {@link #isCompiled} as an argument. */
+    /**
+     * Computes as {@link #shifted(float[], int, int, float, float, float[], int, float)} does, with the result of {@link #isCompiled} as an
+     * argument.
+     */
     public static void shifted(
             boolean isCompiled,
             float[] row,
@@ -130,7 +133,8 @@ public final class Exp {
         for (int slot = 0; slot < PANEL; slot += COUNT) {
             FloatVector sum = FloatVector.zero(FLOATS);
             for (int i = slot; i < length; i += PANEL) {
-                // subtract first: the largest element becomes exactly 0 and its exponential exactly 1
+                // the shift is subtracted first, so that the largest element becomes exactly 0 and its exponential
+                // exactly 1
                 FloatVector x =
                         FloatVector.fromArray(FLOATS, row, at + i).sub(shift).mul(scale);
                 FloatVector biased =

@@ -40,7 +40,7 @@ public final class F32Panels {
 
     private F32Panels() {}
 
-    /** Returns the floats of {@code columns} columns of depth {@code depth}, in whole panels. */
+    /** Returns the number of floats of {@code columns} columns of depth {@code depth}, in whole panels. */
     public static int size(int columns, int depth) {
         return Lanes.roundUp(columns, PANEL) * depth;
     }
@@ -102,8 +102,8 @@ public final class F32Panels {
     }
 
     /**
-     * Copies rows like {@link #fromRows}, without vectors and without the check: weights are packed when a program starts, and until C2 has
-     * compiled a vector operation, it is a call that allocates.
+     * Copies rows as {@link #fromRows} does, without vectors and without the check. Weights are packed when a program starts, and a vector
+     * operation is a call that allocates until C2 has compiled it.
      *
      * @param buffer at least {@code 32 count} floats
      */
@@ -120,8 +120,8 @@ public final class F32Panels {
 
     /**
      * Transposes rows of B^T, {@link Lanes#ROW} floats apart, into columns of panels: {@code panels[j / 32][k][j % 32] = rows[j][k]}.
-     * Columns from {@code columns} to the next whole panel become zero. They are transposed within a buffer: until the code is compiled,
-     * access to an element of a segment takes a hundred times as long.
+     * Columns from {@code columns} to the next whole panel become zero. Rows are transposed within a buffer, since access to an element of
+     * a segment takes a hundred times as long until the code is compiled.
      *
      * @param r0 index of the first row's first element
      * @param buffer holds one panel: at least {@code 32 depth} floats

@@ -38,8 +38,8 @@ public final class HalfPanels {
     static final float F16_FACTOR = 0x1p112f;
 
     /**
-     * Panels of bf16. Infinity and NaN of bf16 need no special treatment: the bit given for them is cleared by the mask, so no element has
-     * it.
+     * Panels of bf16. Infinity and NaN of bf16 need no special treatment: the mask clears the bit that identifies them, so no element has
+     * this bit.
      */
     public static final HalfPanels BF16 = new HalfPanels(0, 0xffff0000, 1f, 1);
 
@@ -141,10 +141,10 @@ public final class HalfPanels {
     }
 
     /**
-     * Computes C = A * B for four rows and two vectors, half a panel apart, of one panel, summed in chains of {@code chain} multiply-adds.
-     * Always reads four rows of A and stores four rows of C. The same bits as {@link MicroKernel#tiles6} with the widened
-     * panel. Elements are widened in registers, so that loads from memory overlap with multiply-adds: when panels were first widened to an
-     * array, decode took twice the time.
+     * Computes {@code C = A B} for four rows and two vectors, half a panel apart, of one panel, summed in chains of {@code chain}
+     * multiply-adds. The tile always reads four rows of A and stores four rows of C. It gives the same bits as {@link MicroKernel#tiles6}
+     * with the widened panel. Elements are widened in registers, so that loads from memory overlap with multiply-adds: when panels were
+     * first widened to an array, decode took twice the time.
      */
     public void tile4(
             float[] a, int a0, MemorySegment panels, long b0, int depth, int chain, float[] c, int c0, int ldc) {
@@ -208,7 +208,7 @@ public final class HalfPanels {
         s31.intoArray(c, c0 + 3 * ldc + HALF);
     }
 
-    /** Computes C = A * B as {@link #tile4} does, for one row: reads one row of A and stores one of C. */
+    /** Computes {@code C = A B} as {@link #tile4} does, for one row of A and one row of C. */
     public void tile1(float[] a, int a0, MemorySegment panels, long b0, int depth, int chain, float[] c, int c0) {
         MemorySegment b = NativeMemory.known(panels);
         if (depth < 0) { // see WarmUp.Trial

@@ -18,9 +18,9 @@ import jdk.incubator.vector.VectorOperators;
 import jdk.incubator.vector.VectorSpecies;
 
 /**
- * Panels of int8 with four interleaved rows, like VNNI's: {@code [k / 4][32 columns][k % 4]}. Therefore one vector of bytes, taken as
- * words, becomes a vector of f32 for each of four rows, with two shifts and a conversion. The stored rows of a panel are a multiple of
- * four; rows beyond its depth may contain anything, since they are multiplied by zeros.
+ * Panels of int8 with four interleaved rows, like VNNI's: {@code [k / 4][32 columns][k % 4]}. Therefore one vector of bytes, read as words,
+ * becomes a vector of f32 for each of four rows, with two shifts and a conversion. The stored rows of a panel are a multiple of four; rows
+ * beyond its depth may have arbitrary contents, since they are multiplied by zeros.
  */
 public final class Int8Panels {
     /** Rows that are interleaved. */
@@ -46,7 +46,7 @@ public final class Int8Panels {
      * Widens {@code rows} rows to rows of f32 panels and multiplies each by its scale.
      *
      * @param from offset of the first row in bytes
-     * @param scales of the rows, from {@code s0} on; empty for a scale of 1
+     * @param scales the scales of the rows, from {@code s0} on; empty for a scale of 1
      * @param at offset of the first f32 row in bytes
      */
     public static void widen(
@@ -82,7 +82,7 @@ public final class Int8Panels {
 
     /**
      * Computes C = A * B in one chain for four rows and two vectors, half a panel apart, of an int8 panel, each row of which is multiplied
-     * by its own scale first. Always reads four rows of A and stores four rows of C. The same bits as
+     * by its own scale first. The tile always reads four rows of A and stores four rows of C. It gives the same bits as
      * {@link MicroKernel#tiles6} with the widened panel only for {@code depth <= chain}. From {@code depth} to the next multiple of four, A
      * must be 0 and scales finite, also times a byte, since these rows are multiplied, too.
      */
@@ -141,8 +141,8 @@ public final class Int8Panels {
     }
 
     /**
-     * Computes the same without scales, as for keys, whose scores are scaled instead: a sixth less time than with scales of 1, and the same
-     * bits.
+     * Computes as {@link #tile4} does, without scales, as for keys whose scores are scaled instead. This takes a sixth less time than with
+     * scales of 1, and gives the same bits.
      */
     public static void tile4Unscaled(
             float[] a, int a0, MemorySegment panels, long b0, int depth, float[] c, int c0, int ldc) {
@@ -189,8 +189,8 @@ public final class Int8Panels {
     }
 
     /**
-     * Computes the same in chains of {@link #BLOCK} rows, each multiplied by the scales of its columns, as for keys with a scale per block.
-     * The bits are the same as with {@link TileSums#addScaled} on tiles of the widened panel.
+     * Computes as {@link #tile4} does in chains of {@link #BLOCK} rows. Each chain is multiplied by the scales of its columns, as for keys
+     * with a scale per block. The bits are the same as with {@link TileSums#addScaled} on tiles of the widened panel.
      *
      * @param s0 index of the first column's scale of the first block; the scales of the next blocks are {@link #SCALES_APART} apart
      */

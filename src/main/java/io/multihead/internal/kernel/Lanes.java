@@ -9,7 +9,7 @@ import jdk.incubator.vector.VectorSpecies;
 public final class Lanes {
     static final VectorSpecies<Float> FLOATS = species();
     static final VectorSpecies<Integer> INTS = FLOATS.withLanes(int.class);
-    /** Half as many lanes. */
+    /** Vectors of doubles with half as many lanes. */
     static final VectorSpecies<Double> DOUBLES = FLOATS.withLanes(double.class);
 
     /** f32 lanes in one vector. */
@@ -22,18 +22,18 @@ public final class Lanes {
     public static final int HALF = PANEL / 2;
 
     /**
-     * Floats from one row of the left operand to the next (LDA). A constant, so that C2 addresses all rows of a tile from one register;
-     * more than {@link MicroKernel#MAX_DEPTH}, so that the rows do not fall into the same cache sets.
+     * Floats from one row of the left operand to the next (LDA). It is a constant, so that C2 addresses all rows of a tile from one
+     * register. It is more than {@link MicroKernel#MAX_DEPTH}, so that the rows do not fall into the same cache sets.
      */
     public static final int ROW = 544;
 
-    /** The row count of scratch matrices is rounded up to a multiple of this, so that the last tile may overrun. */
+    /** The number of rows of scratch matrices is rounded up to a multiple of this number, so that the last tile may overrun. */
     public static final int ROW_STEP = 8;
 
     /**
      * Whether the processor has only 16 vector registers, like x86 without AVX-512: a tile of six rows then keeps one of its 12
-     * accumulators in memory, which halves its speed: 43 GFLOP/s on Zen 3, where tiles of five rows reach 88, of a peak of 103. On AVX-512
-     * the JVM prefers vectors of 16 lanes; if an option sets narrower vectors, tiles have five rows, too.
+     * accumulators in memory, which halves the speed. On Zen 3 it reaches 43 GFLOP/s, and a tile of five rows 88, of a peak of 103. On
+     * AVX-512 the JVM prefers vectors of 16 lanes; if an option sets narrower vectors, tiles have five rows, too.
      */
     public static final boolean FEW_REGISTERS = COUNT < 16 && isX86();
 
@@ -60,7 +60,7 @@ public final class Lanes {
         return COUNT == HALF ? HALF : vectorStride;
     }
 
-    /** Linux and Windows report amd64, and macOS x86_64. */
+    /** Returns whether the processor is x86. Linux and Windows report amd64, and macOS reports x86_64. */
     private static boolean isX86() {
         String processor = System.getProperty("os.arch");
         return processor.equals("amd64") || processor.equals("x86_64");

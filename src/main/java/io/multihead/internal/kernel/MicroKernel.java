@@ -13,10 +13,10 @@ import java.lang.foreign.MemorySegment;
 import jdk.incubator.vector.FloatVector;
 
 /**
- * The micro-kernel: rows of A times panels of B, as a sum of outer products. A is stored row by row, {@link Lanes#ROW} floats apart, and
- * each element is broadcast. B is panels {@code [panel][k][32]} in native memory, on cache lines; {@code b0} is the byte offset of a tile's
- * first vector. A tile keeps two vectors of C per row in registers, adjacent or half a panel apart. Each element of C is a sum of chains of
- * fused multiply-adds in ascending {@code k}, independently of the tile's shape, its neighbors and the lane width.
+ * The micro-kernel: rows of A times panels of B, as a sum of outer products. A is stored row by row, {@link Lanes#ROW} floats apart, and each
+ * element is broadcast. B is stored as panels {@code [panel][k][32]} in native memory, aligned to cache lines; {@code b0} is the byte offset
+ * of a tile's first vector. A tile keeps two vectors of C per row in registers, adjacent or half a panel apart. Each element of C is a sum of
+ * chains of fused multiply-adds in ascending {@code k}, independently of the tile's shape, its neighbors and the lane width.
  *
  * <p>Callers must ensure that {@code depth} is at most {@link #MAX_DEPTH}, and that {@code vectorStride}, the columns from a tile's first
  * vector to its second, is {@link Lanes#COUNT} or {@link Lanes#HALF}. A tile always reads all its rows of A and stores all its rows of C,
@@ -24,15 +24,15 @@ import jdk.incubator.vector.FloatVector;
  *
  * <p>The tiles are unrolled by hand because C2 keeps accumulators in registers only as named locals. Six rows take 12 accumulators, two
  * registers for B and up to three for A, of 32 registers; with 16 registers ({@link Lanes#FEW_REGISTERS}), tiles have five rows. {@code k}
- * counts from the start of a chain, not of the panel, which takes fewer additions for addresses: tiles of five and four rows are 2 to 5 %
- * and 4 to 12 % faster (Zen 3), and tiles of six rows 1 to 2 % in chains of 64 (Zen 4). A tile only stores its results: with an addition to
- * C at the end, C2 reaches its limit of nodes before it has inlined every vector operation, boxes the rest and runs at 1/15 of the speed
- * (12 rows).
+ * counts from the start of a chain, not of the panel, which takes fewer additions for addresses: tiles of five and four rows are 2 to 5 % and
+ * 4 to 12 % faster (Zen 3), and tiles of six rows 1 to 2 % in chains of 64 (Zen 4). A tile only stores its results. With an addition to C at
+ * the end, C2 reaches its limit of nodes before it has inlined every vector operation, and boxes the rest, which runs at 1/15 of the speed (12
+ * rows).
  *
- * <p>The sums of chains are arguments of {@code add}, never receivers. C2 inlines a call only if it knows the receiver's class: the class
- * of a chain follows from the multiply-adds, but the class of a sum only from the addition itself, which leaves the type profile of the
- * call within {@code FloatVector.add}. A JVM without such a profile when C2 compiles the tile keeps a virtual call there, which allocates
- * five vectors per tile and is never recompiled (measured: 10 of 30 JVMs that call only {@link #tile1}, now none).
+ * <p>The sums of chains are arguments of {@code add}, never receivers. C2 inlines a call only if it knows the receiver's class: the class of a
+ * chain follows from the multiply-adds, but the class of a sum only from the addition itself, which leaves the type profile of the call within
+ * {@code FloatVector.add}. If a JVM has no such profile when C2 compiles the tile, a virtual call remains, which allocates five vectors per
+ * tile and is never recompiled (measured: 10 of 30 JVMs that call only {@link #tile1}, now none).
  */
 public final class MicroKernel {
     /** Rows of A in a tile: as many as fit in registers. */
@@ -44,7 +44,7 @@ public final class MicroKernel {
     /** The largest k of a tile. The distance of A's rows, {@link Lanes#ROW} floats, is larger. */
     public static final int MAX_DEPTH = 512;
 
-    /** The largest number of multiply-adds in one chain; chains are shorter if their sums are compensated. Results depend on it. */
+    /** The largest number of multiply-adds in one chain; chains are shorter if their sums are compensated. Results depend on this number. */
     public static final int MAX_CHAIN = 256;
 
     /** Bytes of a row of a panel of f32. */
@@ -59,8 +59,8 @@ public final class MicroKernel {
     private MicroKernel() {}
 
     /**
-     * Computes C = A * B for {@code tiles} tiles, one below the other, of six rows of A and two adjacent vectors of one panel, summed in
-     * chains of {@code chain} multiply-adds: 12 accumulators and as many sums.
+     * Computes {@code C = A B} for {@code tiles} tiles, one below the other, of six rows of A and two adjacent vectors of one panel, summed in
+     * chains of {@code chain} multiply-adds. A tile has 12 accumulators and as many sums.
      */
     public static void tiles6(
             int tiles,
@@ -148,7 +148,7 @@ public final class MicroKernel {
         }
     }
 
-    /** Computes C = A * B as {@link #tiles6} does, for tiles of five rows: 10 accumulators and as many sums. */
+    /** Computes {@code C = A B} as {@link #tiles6} does, for tiles of five rows, with 10 accumulators and as many sums. */
     public static void tiles5(
             int tiles,
             float[] a,
@@ -226,7 +226,10 @@ public final class MicroKernel {
         }
     }
 
-    /** Computes C = A * B for one tile of four rows, whose vectors are {@code vectorStride} columns apart: 8 accumulators and as many sums. */
+    /**
+     * Computes {@code C = A B} for one tile of four rows, whose vectors are {@code vectorStride} columns apart, with 8 accumulators and as
+     * many sums.
+     */
     public static void tile4(
             float[] a,
             int a0,
@@ -323,9 +326,9 @@ public final class MicroKernel {
     }
 
     /**
-     * Computes C = A * B in one chain for one row and two panels {@code next} bytes apart, with two vectors of each, half a panel apart.
-     * The results of the second panel are stored {@link Lanes#PANEL} floats after the results of the first. The same bits as {@link
-     * #tiles6} only for {@code depth <= chain}.
+     * Computes C = A * B in one chain for one row and two panels {@code next} bytes apart, with two vectors of each, half a panel apart. The
+     * results of the second panel are stored {@link Lanes#PANEL} floats after the results of the first. The bits are the same as with
+     * {@link #tiles6} only for {@code depth <= chain}.
      */
     public static void tilePair(
             float[] a, int a0, MemorySegment panels, long b0, long next, int depth, float[] c, int c0) {
@@ -343,7 +346,7 @@ public final class MicroKernel {
             v2 = x.fma(FloatVector.fromMemorySegment(FLOATS, b, b0 + next + k * ROW_BYTES, ORDER), v2);
             v3 = x.fma(FloatVector.fromMemorySegment(FLOATS, b, b0 + next + HALF_BYTES + k * ROW_BYTES, ORDER), v3);
         }
-        // as in the other tiles, which add their chain to zero: -0 becomes +0
+        // adding zero converts -0 to +0, as in the other tiles, which add their chain to zero
         v0.add(zero).intoArray(c, c0);
         v1.add(zero).intoArray(c, c0 + HALF);
         v2.add(zero).intoArray(c, c0 + PANEL);
@@ -352,8 +355,8 @@ public final class MicroKernel {
 
     /**
      * Returns 1 for any k from 1 on, in a form that C2 cannot determine, so that it does not unroll loops with this step. Bandwidth-bound
-     * tiles gain, probably because a prefetcher follows the stride of an instruction. One token, 32 heads of 128, 4096 keys: bf16 5.5 to
-     * 2.8 ms, f32 6.9 to 5.4 (Zen 4).
+     * tiles are faster, probably because a prefetcher follows the stride of an instruction. With one token, 32 heads of 128 and 4096 keys,
+     * bf16 takes 2.8 instead of 5.5 ms, and f32 5.4 instead of 6.9 ms (Zen 4).
      */
     static int unknownOne(int k) {
         return Math.min(1, k);

@@ -27,8 +27,8 @@ import jdk.incubator.vector.VectorOperators;
 import jdk.incubator.vector.VectorSpecies;
 
 /**
- * Tiles of {@link Rows} by {@link BitFields4}, with integer products as in llama.cpp. The sum of a block, of at most 16 products of 4 and 8
- * bits in each half of a word, fits 16 bits; it is exact, so its order has no effect.
+ * Tiles of {@link Rows} by {@link BitFields4}, with integer products as in llama.cpp. The sum of a block has at most 16 products of 4 and 8
+ * bits in each half of a word, and fits 16 bits. It is exact, so the order of its terms has no effect.
  *
  * <p>Methods of vectors are called on the result of an operation in the same iteration of a loop, whose class C2 knows; therefore the
  * result of a loop is first added to zero. No method of this class is called in a loop: if trials mostly end immediately, C2 does not
@@ -41,7 +41,7 @@ public final class NibbleTiles {
     private static final int GROUPS = 4;
     private static final int STEPS = 4;
     private static final int STEPS_OF_BLOCK = GROUPS * STEPS;
-    /** Gives the highest field of a word, a signed number, the offset of the other fields. */
+    /** The bit that gives the highest field of a word, a signed number, the offset of the other fields. */
     private static final int SIGN = 0x80000000;
 
     private static final VectorSpecies<Short> SHORTS = INTS.withLanes(short.class);
@@ -107,7 +107,7 @@ public final class NibbleTiles {
         c01.intoArray(c, c0 + HALF);
     }
 
-    /** The same for two rows. */
+    /** Multiplies two rows as {@link #tile1} multiplies one. */
     public static void tile2(
             Rows rows,
             int row,
@@ -331,7 +331,7 @@ public final class NibbleTiles {
         }
     }
 
-    /** Adds, modulo 2^16, the halves of words, shifted down by some bits, times the halves of {@code x}. */
+    /** Multiplies the halves of words, shifted down by some bits, by the halves of {@code x}, and adds the products modulo 2^16. */
     private static void addProducts(Rows rows, int x, int[] words, int w0, int down) {
         short xLow = (short) x;
         int xHigh = x >> 16;
@@ -346,9 +346,9 @@ public final class NibbleTiles {
      * Rows of A that are rounded to 8 bits: for each block of 32 elements a scale, the largest magnitude divided by 127, and the integers
      * {@code round(a / scale)}, ties to even. Belongs to one thread.
      *
-     * <p>A tile multiplies a word of fields by them without a mask. With {@code v_i} a half of the word shifted down by i fields, field i
-     * is {@code v_i - 16 v_(i + 1)}, so the sum of {@code q_i} times field i equals the sum of {@code v_i (q_i - 16 q_(i - 1))}. These
-     * differences are stored, modulo 2^16, for both halves of a word in one int.
+     * <p>A tile multiplies a word of fields by these integers without a mask. With {@code v_i} a half of the word shifted down by i fields,
+     * field i is {@code v_i - 16 v_(i + 1)}, so the sum of {@code q_i} times field i equals the sum of {@code v_i (q_i - 16 q_(i - 1))}.
+     * These differences are stored, modulo 2^16, for both halves of a word in one int.
      */
     public static final class Rows {
         /** Ints of a row: a difference for each two elements, and the initial value of the sums of a block. */
@@ -360,7 +360,7 @@ public final class NibbleTiles {
         /** Elements of half a word. */
         private static final int FOUR = 4;
 
-        /** Added to a float below 2^22, it makes the lowest bits equal to the nearest integer, ties to even. */
+        /** A number that, added to a float below 2^22, makes the lowest bits equal to the nearest integer, ties to even. */
         private static final float TO_INTEGER = 0x1.8p23f;
 
         private static final int INTEGER_BITS = Float.floatToRawIntBits(TO_INTEGER);
@@ -369,7 +369,7 @@ public final class NibbleTiles {
 
         int[] ints = NONE;
         float[] sums = {};
-        /** Room for the plain loops of {@link NibbleTiles}. */
+        /** A buffer for the plain loops of {@link NibbleTiles}. */
         final int[] low = new int[Lanes.PANEL];
 
         final int[] high = new int[Lanes.PANEL];
@@ -416,7 +416,10 @@ public final class NibbleTiles {
             }
         }
 
-        /** Compares bits, which costs half as much as {@code Math.max} of floats; NaN is larger than all numbers. */
+        /**
+         * Returns the largest magnitude. It compares bits, which costs half as much as {@code Math.max} of floats; NaN is larger than all
+         * numbers.
+         */
         private static float largest(float[] a, int at) {
             int first = 0;
             int second = 0;
@@ -427,7 +430,7 @@ public final class NibbleTiles {
             return Float.intBitsToFloat(Math.max(first, second));
         }
 
-        /** Rounds a block and stores its differences, all in one loop, since a separate loop for each step takes three times as long. */
+        /** Rounds a block and stores its differences, in one loop, since a separate loop for each step takes three times as long. */
         private void round(float[] a, int from, float inverse, int at) {
             int lows = 0;
             int highs = 0;

@@ -9,8 +9,8 @@ import java.util.Arrays;
 import jdk.incubator.vector.FloatVector;
 
 /**
- * The passes of layer normalization over one row of scratch. Every length is a multiple of 32; sums are 32 partial sums by position, added
- * by {@link RowOps#total}, so that they are the same for every lane width.
+ * The passes of layer normalization over one row of scratch. Every length is a multiple of 32. Sums are 32 partial sums by position, which
+ * {@link RowOps#total} adds, so that they are the same for every lane width.
  */
 public final class Norm {
     private static final WarmUp WARM_UP = new WarmUp(new WarmUp.Trial() {
@@ -42,7 +42,7 @@ public final class Norm {
      * <p>The mean is subtracted in two steps: the first leaves values of the size of the deviation, whose mean corrects the rounding error
      * of the first step. Therefore a mean that is large compared with the deviation costs no accuracy.
      *
-     * @param row has room for a multiple of 32, and zeros after its length
+     * @param row the row, with room for a multiple of 32, and zeros after its length
      */
     public static float standardize(float[] row, int length, boolean centered, double epsilon, float[] partial) {
         boolean vectors = WARM_UP.isOver();
@@ -51,7 +51,7 @@ public final class Norm {
         if (centered) {
             float sum = vectors ? sum(row, padded, partial) : shiftScalars(row, padded, 0f, false, partial);
             float mean = sum / length;
-            Arrays.fill(row, length, padded, mean); // becomes 0 and has no effect
+            Arrays.fill(row, length, padded, mean); // these elements become 0 and have no effect
             sum = vectors ? shift(row, padded, mean, partial) : shiftScalars(row, padded, mean, false, partial);
             rest = sum / length;
             Arrays.fill(row, length, padded, rest);
@@ -76,7 +76,7 @@ public final class Norm {
         return RowOps.total(partial, 0);
     }
 
-    /** {@code row -= by}; returns the sum of the results. */
+    /** Computes {@code row -= by}, and returns the sum of the results. */
     static float shift(float[] row, int length, float by, float[] partial) {
         if (length <= 0) { // see WarmUp.Trial
             for (int i = length; i < 0; i += COUNT) {}
@@ -94,7 +94,7 @@ public final class Norm {
         return RowOps.total(partial, 0);
     }
 
-    /** {@code row -= by}; returns the sum of the results' squares. */
+    /** Computes {@code row -= by}, and returns the sum of the squares of the results. */
     static float shiftForSquares(float[] row, int length, float by, float[] partial) {
         if (length <= 0) { // see WarmUp.Trial
             for (int i = length; i < 0; i += COUNT) {}
@@ -129,7 +129,7 @@ public final class Norm {
         return RowOps.total(partial, 0);
     }
 
-    /** {@code row = row * factor * weight + bias}. */
+    /** Computes {@code row = row * factor * weight + bias}. */
     public static void affine(float[] row, int length, float factor, float[] weight, float[] bias) {
         if (WARM_UP.isOver()) {
             affineVectors(row, length, factor, weight, bias);
@@ -157,7 +157,7 @@ public final class Norm {
         }
     }
 
-    /** {@code gradient *= weight}; returns the dot product of the weighted gradient and the row. */
+    /** Computes {@code gradient *= weight}, and returns the dot product of the weighted gradient and the row. */
     public static float weigh(float[] gradient, float[] weight, float[] row, int length, float[] partial) {
         for (int slot = 0; slot < PANEL; slot += COUNT) {
             FloatVector sum = FloatVector.zero(FLOATS);
@@ -172,7 +172,7 @@ public final class Norm {
         return RowOps.total(partial, 0);
     }
 
-    /** {@code gradient = factor * (gradient - mean - row * slope)}. */
+    /** Computes {@code gradient = factor * (gradient - mean - row * slope)}. */
     public static void project(float[] gradient, float[] row, int length, float factor, float mean, float slope) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector.fromArray(FLOATS, row, i)
@@ -184,7 +184,7 @@ public final class Norm {
         }
     }
 
-    /** {@code sum += a * b}, rounded once. */
+    /** Computes {@code sum += a * b}, rounded once. */
     public static void addProduct(float[] sum, int at, float[] a, float[] b, int length) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector.fromArray(FLOATS, a, i)

@@ -16,8 +16,8 @@ public final class Rotation {
     private Rotation() {}
 
     /**
-     * {@code (a, b) = (a cos - b sin, b cos + a sin)} with {@code a} in the first {@code pairs} floats of the row and {@code b} in
-     * the next.
+     * Computes {@code (a, b) = (a cos - b sin, b cos + a sin)} with {@code a} in the first {@code pairs} floats of the row and {@code b}
+     * in the next {@code pairs} floats.
      *
      * @param angles cosines from {@code at}, and sines {@code pairs} floats later
      * @param direction 1, or -1 for the inverse
@@ -39,7 +39,7 @@ public final class Rotation {
     }
 
     /**
-     * Does the same with {@code a} and {@code b} interleaved.
+     * Rotates as {@link #halves} does, with {@code a} and {@code b} interleaved.
      *
      * @param angles every cosine twice from {@code at}; {@code 2 pairs} floats later every sine twice, the first one negated
      * @param direction 1, or -1 for the inverse

@@ -15,12 +15,12 @@ import jdk.incubator.vector.FloatVector;
 
 /**
  * A few rows of A times f32 rows of B in native memory, in place: {@code C[r] += A[r][p] B[p]} for each p in ascending order, with fused
- * multiply-adds. C holds the sums of one chain, which stay in L1 while B is read once: therefore every element has the same bits as in a
+ * multiply-adds. C holds the sums of one chain, which stay in L1 while B is read once. Therefore every element has the same bits as in a
  * tile of {@link MicroKernel}. Rows of A are {@link Lanes#ROW} floats apart.
  *
  * <p>Two or four rows of B are read at a time, so that C is read and written half or a quarter as often; each row is a stream that the
- * processor prefetches. One row times 4096 x 4096: 3.0 ms with rows of B in place, 2.4 with packed panels, 9.5 with packing (Zen 4, one
- * thread).
+ * processor prefetches. One row times 4096 x 4096 takes 3.0 ms with rows of B in place, 2.4 ms with packed panels, and 9.5 ms with
+ * packing (Zen 4, one thread).
  */
 public final class RowMajorB {
     private static final WarmUp WARM_UP = new WarmUp(new WarmUp.Trial() {

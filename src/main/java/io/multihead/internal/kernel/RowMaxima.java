@@ -17,7 +17,7 @@ public final class RowMaxima {
     private RowMaxima() {}
 
     /**
-     * {@code best = max(best, rows)}, column by column.
+     * Computes {@code best = max(best, rows)}, column by column.
      *
      * @param rows {@code count} rows, {@code stride} apart
      * @param length columns, a multiple of the number of lanes

@@ -26,7 +26,7 @@ public final class RowOps {
             for (int call = 0; call < calls; call++) {
                 addVectors(row, 0, lengthFactor * LENGTH, row, LENGTH);
                 foldAndDivideVectors(row, 0, LENGTH, lengthFactor * LENGTH, 1f);
-                // an even and an odd number of vectors
+                // one length is an even, the other an odd number of vectors
                 maxVectors(row, 0, lengthFactor * LENGTH);
                 maxVectors(row, 0, lengthFactor * (LENGTH + COUNT));
             }
@@ -44,12 +44,12 @@ public final class RowOps {
         return max(isCompiled(), row, at, length);
     }
 
-    /** Returns whether vectors are fast, for callers that ask once for many rows. */
+    /** Returns whether vectors are fast, for callers that query it once for many rows. */
     public static boolean isCompiled() {
         return WARM_UP.isOver();
     }
 
-    /** As {@link #max(float[], int, int)}, with the result of {@link #isCompiled} as an argument. */
+    /** Returns the largest element as {@link #max(float[], int, int)} does, with the result of {@link #isCompiled} as an argument. */
     public static float max(boolean isCompiled, float[] row, int at, int length) {
         return isCompiled ? maxVectors(row, at, length) : maxScalars(row, at, length);
     }
@@ -72,7 +72,7 @@ public final class RowOps {
         int end = at + length;
         int i = at;
         for (; i + COUNT < end; i += 2 * COUNT) {
-            // compare and blend: lanewise MAX must order -0 and NaN and takes five instructions
+            // compare and blend, since lanewise MAX must order -0 and NaN and takes five instructions
             FloatVector a = FloatVector.fromArray(FLOATS, row, i);
             low = low.blend(a, a.compare(VectorOperators.GT, low));
             FloatVector b = FloatVector.fromArray(FLOATS, row, i + COUNT);
@@ -82,7 +82,8 @@ public final class RowOps {
             FloatVector last = FloatVector.fromArray(FLOATS, row, i);
             low = low.blend(last, last.compare(VectorOperators.GT, low));
         }
-        // with integers of the same order, whose reduction needs no special treatment of -0 and NaN: 1 % of attention
+        // integers of the same order are reduced without a special treatment of -0 and NaN, which saves 1 % of
+        // attention
         IntVector bits = low.blend(high, high.compare(VectorOperators.GT, low)).reinterpretAsInts();
         int ordered = bits.lanewise(
                         VectorOperators.XOR,
@@ -91,14 +92,14 @@ public final class RowOps {
         return Float.intBitsToFloat(ordered ^ ordered >> 31 & Integer.MAX_VALUE) + 0f;
     }
 
-    /** {@code row *= factor}. */
+    /** Computes {@code row *= factor}. */
     public static void scale(float[] row, int at, int length, float factor) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector.fromArray(FLOATS, row, at + i).mul(factor).intoArray(row, at + i);
         }
     }
 
-    /** {@code row *= factors}. */
+    /** Computes {@code row *= factors}. */
     public static void multiply(float[] row, int at, int length, float[] factors, int f0) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector.fromArray(FLOATS, row, at + i)
@@ -108,7 +109,7 @@ public final class RowOps {
     }
 
     /**
-     * {@code row = (row + c) / divisor} with the compensation term c of each element; -0 becomes +0.
+     * Computes {@code row = (row + c) / divisor} with the compensation term c of each element; -0 becomes +0.
      *
      * @param isCompiled the result of {@link #isCompiled}
      * @param compensation distance in floats from an element to its compensation term
@@ -140,7 +141,7 @@ public final class RowOps {
         }
     }
 
-    /** {@code row /= divisor}, and -0 becomes +0. */
+    /** Computes {@code row /= divisor}; -0 becomes +0. */
     public static void divide(float[] row, int at, int length, float divisor) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector.fromArray(FLOATS, row, at + i).div(divisor).add(0f).intoArray(row, at + i);
@@ -148,12 +149,12 @@ public final class RowOps {
     }
 
     /**
-     * {@code row /= sum} for exponentials and their sum: elements from 0 to 1, or NaN.
+     * Computes {@code row /= sum} for exponentials and their sum: elements from 0 to 1, or NaN.
      *
      * <p>Each quotient is {@code q = x r} with {@code r = 1 / sum}, plus its remainder {@code (x - q sum) r} (Markstein 1990). r and q are
-     * each rounded once, so the remainder is at most 2 u of the quotient. The remainder has two roundings itself, so its error is at most 4
-     * u^2 of the quotient. The error is half an ulp plus 2^-22 ulp, and at most 2^-149 more if the remainder underflows. Divisions of 16
-     * lanes take 6.2 cycles each, and these three operations about half (Zen 4).
+     * each rounded once, so the remainder is at most 2 u of the quotient. The computation of the remainder has two roundings, so the error
+     * of the remainder is at most 4 u^2 of the quotient. The error is half an ulp plus 2^-22 ulp, and at most 2^-149 more if the remainder
+     * underflows. A division of 16 lanes takes 6.2 cycles, and these three operations take about half (Zen 4).
      *
      * @param sum from 1 to 2^31, or NaN
      */
@@ -183,7 +184,7 @@ public final class RowOps {
         }
     }
 
-    /** {@code row += addends}. */
+    /** Computes {@code row += addends}. */
     public static void add(float[] row, int at, int length, float[] addends, int a0) {
         if (WARM_UP.isOver()) {
             addVectors(row, at, length, addends, a0);
@@ -210,7 +211,7 @@ public final class RowOps {
         }
     }
 
-    /** {@code row += factor * other}, rounded once. */
+    /** Computes {@code row += factor * other}, rounded once. */
     public static void addScaled(float[] row, int at, int length, float[] other, float factor) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector.fromArray(FLOATS, other, i)
@@ -219,7 +220,7 @@ public final class RowOps {
         }
     }
 
-    /** Sets minus infinity where {@code flags} is zero; with {@code dropSet}, where it is not. */
+    /** Sets minus infinity where {@code flags} is zero, or with {@code dropSet} where {@code flags} is not zero. */
     public static void mask(float[] row, int at, int length, float[] flags, int f0, boolean dropSet) {
         for (int i = 0; i < length; i += COUNT) {
             VectorMask<Float> set = FloatVector.fromArray(FLOATS, flags, f0 + i).compare(VectorOperators.NE, 0f);
@@ -231,8 +232,8 @@ public final class RowOps {
     }
 
     /**
-     * {@code row += bias}. If either term is minus infinity, the sum is minus infinity for every value of the other term. Therefore a
-     * hidden key stays hidden in any order of the parts of a mask.
+     * Computes {@code row += bias}. If either term is minus infinity, the sum is minus infinity for every value of the other term.
+     * Therefore a hidden key stays hidden in any order of the parts of a mask.
      */
     public static void addBias(float[] row, int at, int length, float[] bias, int b0) {
         for (int i = 0; i < length; i += COUNT) {
@@ -255,7 +256,7 @@ public final class RowOps {
         return even + odd;
     }
 
-    /** Returns the sum of every fourth of 32 partial sums; written out, {@link #total} takes 4.5 ns, and with loops 15. */
+    /** Returns the sum of every fourth of 32 partial sums; {@link #total} takes 4.5 ns with this unrolled sum, and 15 ns with loops. */
     private static float ofEight(float[] partial, int at) {
         float low = (partial[at] + partial[at + 16]) + (partial[at + 8] + partial[at + 24]);
         float high = (partial[at + 4] + partial[at + 20]) + (partial[at + 12] + partial[at + 28]);

@@ -10,20 +10,20 @@ import jdk.incubator.vector.VectorMask;
 import jdk.incubator.vector.VectorOperators;
 
 /**
- * Element-wise passes of attention's backward. Scores are transposed: a row belongs to one key, its columns are queries. Every
- * length is a multiple of 32.
+ * Element-wise passes of attention's backward. Scores are transposed: a row belongs to one key, and its columns are queries. Every length
+ * is a multiple of 32.
  */
 public final class ScoreGradient {
-    /** Log-sum-exp of a column that sees no key: so large that every weight is 0, but still finite. */
+    /** The log-sum-exp of a column that sees no key: large enough that every weight is 0, but finite. */
     public static final float NO_KEYS = 3e38f;
 
-    /** Most columns, and most elements whose exponents are computed at a time, so that they stay in L1. */
+    /** The largest number of columns, and of elements whose exponents are computed at a time, so that they stay in L1. */
     public static final int MOST_EXPONENTS = 2048;
 
     /** Floats of the buffer of {@link #of}: exponents, their rounding errors, and an unused output of {@link Exp#shifted}. */
     public static final int EXPONENTS = 2 * MOST_EXPONENTS + PANEL;
 
-    /** Rows of which {@link #addDots} computes the partial sums before it adds them. */
+    /** The number of rows whose partial sums {@link #addDots} computes before it adds them. */
     private static final int DOTS = 16;
 
     /** Floats of the buffer of {@link #addDots}. */
@@ -68,7 +68,10 @@ public final class ScoreGradient {
         }
     }
 
-    /** {@code scale s - lse} of each element, and behind them their rounding errors, which are minus infinity where the score is hidden. */
+    /**
+     * Computes {@code scale s - lse} of each element, and after these their rounding errors, which are minus infinity where the score is
+     * hidden.
+     */
     private static void exponents(
             float[] score,
             int at,
@@ -89,7 +92,7 @@ public final class ScoreGradient {
                 FloatVector s = FloatVector.fromArray(FLOATS, score, from + i).mul(factor);
                 FloatVector x = s.sub(lse);
                 x.intoArray(exponents, to + i);
-                // exact while |s| <= |lse|, and otherwise no larger than the rounding error of s
+                // exact if |s| <= |lse|; otherwise the error is no larger than the rounding error of s
                 s.sub(x.add(lse))
                         .sub(FloatVector.fromArray(FLOATS, columns, q0 + i + stride))
                         .blend(Float.NEGATIVE_INFINITY, s.compare(VectorOperators.EQ, Float.NEGATIVE_INFINITY))
@@ -98,7 +101,10 @@ public final class ScoreGradient {
         }
     }
 
-    /** {@code P = p (1 + lost)} and {@code dS = P (dP - D)}, 0 where hidden, even if log-sum-exp or dP is NaN. */
+    /**
+     * Computes {@code P = p (1 + lost)} and {@code dS = P (dP - D)}. Both are 0 where the score is hidden, even if log-sum-exp or dP is
+     * NaN.
+     */
     private static void weigh(
             float[] score,
             float[] gradient,
@@ -126,7 +132,7 @@ public final class ScoreGradient {
         }
     }
 
-    /** Sets minus infinity in the columns to which key {@code key} is hidden: the columns whose limit is not above it. */
+    /** Sets minus infinity in the columns to which key {@code key} is hidden: the columns whose limit is not above {@code key}. */
     public static void limit(float[] score, int at, int length, float[] limits, int q0, float key) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector seen = FloatVector.fromArray(FLOATS, limits, q0 + i);
@@ -137,7 +143,7 @@ public final class ScoreGradient {
     }
 
     /**
-     * Sets minus infinity in the columns to which a window hides key {@code key}: the columns whose first key is above it.
+     * Sets minus infinity in the columns to which a window hides key {@code key}: the columns whose first key is above {@code key}.
      *
      * @param firsts per column the first key that it sees
      */
@@ -151,8 +157,9 @@ public final class ScoreGradient {
     }
 
     /**
-     * {@code score += slope (distance + key)}, with a slope and a distance for each column: the distance is exact up to {@link
-     * ScoreOps#FAR}, beyond which {@code key} must be 0, and the product is rounded together with the sum, as in {@link ScoreOps#addRamp}.
+     * Computes {@code score += slope (distance + key)}, with a slope and a distance for each column. The distance is exact up to
+     * {@link ScoreOps#FAR}, beyond which {@code key} must be 0, and the product is rounded together with the sum, as in
+     * {@link ScoreOps#addRamp}.
      */
     public static void addSlopes(
             float[] score, int at, int length, float[] slopes, float[] distances, int q0, float key) {
@@ -165,8 +172,8 @@ public final class ScoreGradient {
     }
 
     /**
-     * {@code factor = 1 - t^2} with {@code t = capped / cap}: the derivative of {@code cap tanh(x / cap)}. It is at least 0, because no
-     * capped score exceeds the cap.
+     * Computes {@code factor = 1 - t^2} with {@code t = capped / cap}, the derivative of {@code cap tanh(x / cap)}. The factor is at least
+     * 0, because no capped score exceeds the cap.
      */
     public static void capDerivative(float[] capped, int at, int length, float cap, float[] factor) {
         FloatVector one = FloatVector.broadcast(FLOATS, 1f);
@@ -176,7 +183,7 @@ public final class ScoreGradient {
         }
     }
 
-    /** {@code gradient = gradient factor}, but 0 stays 0: the factor of a hidden score may be NaN. */
+    /** Computes {@code gradient = gradient factor}, but 0 stays 0, since the factor of a hidden score may be NaN. */
     public static void multiplyUnlessZero(float[] gradient, int at, int length, float[] factor) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector g = FloatVector.fromArray(FLOATS, gradient, at + i);
@@ -187,7 +194,7 @@ public final class ScoreGradient {
         }
     }
 
-    /** Sets a gradient to 0 where the softmax is 0, as for masked elements, whose gradient may be anything. */
+    /** Sets a gradient to 0 where the softmax is 0, as for masked elements, whose gradient may have any value. */
     public static void dropWhereZero(float[] gradient, float[] softmax, int length) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector p = FloatVector.fromArray(FLOATS, softmax, i);
@@ -197,7 +204,7 @@ public final class ScoreGradient {
         }
     }
 
-    /** {@code gradient = factor p (gradient - mean)}, and 0 where p is 0. */
+    /** Computes {@code gradient = factor p (gradient - mean)}, and 0 where p is 0. */
     public static void ofSoftmax(float[] gradient, float[] softmax, int length, float mean, float factor) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector p = FloatVector.fromArray(FLOATS, softmax, i);
@@ -211,7 +218,7 @@ public final class ScoreGradient {
     }
 
     /**
-     * {@code sum = (sum + c) * factor} with the compensation term c of each element; -0 becomes +0.
+     * Computes {@code sum = (sum + c) * factor} with the compensation term c of each element; -0 becomes +0.
      *
      * @param rows rows, {@code stride} floats apart
      * @param compensation distance in floats from an element to its compensation term
@@ -236,8 +243,8 @@ public final class ScoreGradient {
     }
 
     /**
-     * Adds the dot product of each row of a with one of b, rows {@link Lanes#ROW} floats apart, to the element of its row: the same dot
-     * products as {@link #dot}, but no sum waits for the partial sums before it.
+     * Adds the dot product of each row of a and the row of b with the same index, with rows {@link Lanes#ROW} floats apart, to the element
+     * of the row. The dot products are the same as with {@link #dot}, but no sum waits for the previous partial sums.
      *
      * @param buffer buffer of {@link #PARTIALS} floats
      */

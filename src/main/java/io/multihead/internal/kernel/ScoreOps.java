@@ -10,14 +10,14 @@ import jdk.incubator.vector.VectorOperators;
 
 /** Operations on a row of scores before the softmax, and on its sums afterwards. */
 public final class ScoreOps {
-    /** From this argument on, {@code tanh x} is 1 in f32. */
+    /** The argument from which on {@code tanh x} is 1 in f32. */
     private static final float TANH_LIMIT = 9.02f;
-    /** Up to this argument, tanh is below 1 by 1.6e-6, more than its rounding errors. */
+    /** The argument up to which tanh is below 1 by 1.6e-6, which is more than its rounding errors. */
     private static final float FAR_BELOW_ONE = 7;
-    /** Up to this score, the product with P, at most 18.5 there, does not overflow. */
+    /** The score up to which the product with P, which is at most 18.5, does not overflow. */
     private static final float LARGE = Float.MAX_VALUE / 32;
 
-    // tanh x = x P(x^2) / Q(x^2) for |x| <= 9.02: relative error 2.1e-8 before rounding, 2.9 ulp after
+    // tanh x = x P(x^2) / Q(x^2) for |x| <= 9.02, with a relative error of 2.1e-8 before rounding and 2.9 ulp after
     private static final float P1 = 0.13379727f;
     private static final float P2 = 0.0034940445f;
     private static final float P3 = 2.058363e-5f;
@@ -27,7 +27,7 @@ public final class ScoreOps {
     private static final float Q3 = 3.2831085e-4f;
     private static final float Q4 = 7.7620984e-7f;
 
-    /** Up to this distance, whole numbers and their sums are exact in f32. */
+    /** The distance up to which whole numbers and their sums are exact in f32. */
     public static final long FAR = 1L << 24;
 
     private static final float[] RAMP = ramp();
@@ -35,8 +35,8 @@ public final class ScoreOps {
     private ScoreOps() {}
 
     /**
-     * {@code row = cap tanh(row / cap)}, from -cap to cap; NaN stays NaN. Nearly every row has only small scores and needs no limits. The
-     * check costs less than the limits (5.0 instead of 5.4 ns for 16 scores, and 7.0 with limits; EPYC).
+     * Computes {@code row = cap tanh(row / cap)}, from -cap to cap; NaN stays NaN. Nearly every row has only small scores and needs no
+     * limits. The check costs less than the limits (5.0 instead of 5.4 ns for 16 scores, and 7.0 with limits; EPYC).
      */
     public static void softCap(float[] row, int at, int length, float cap) {
         if (largestBits(row, at, length) <= Float.floatToRawIntBits(Math.min(FAR_BELOW_ONE * cap, LARGE))) {
@@ -94,8 +94,8 @@ public final class ScoreOps {
     }
 
     /**
-     * {@code row[i] += slope (first + i)}: the distance is rounded to f32, which is exact up to 2^24, and the product is rounded together
-     * with the sum.
+     * Computes {@code row[i] += slope (first + i)}. The distance is rounded to f32, which is exact up to 2^24, and the product is rounded
+     * together with the sum.
      */
     public static void addRamp(float[] row, int at, int length, float slope, long first) {
         if (Math.abs(first) > FAR - length) {
@@ -114,10 +114,10 @@ public final class ScoreOps {
     }
 
     /**
-     * Merges two unnormalized sums: {@code total = total keep + (part + c) factor}. Compensation terms c follow the elements of both, and
-     * the compensation terms of the total are updated: to 0 where the total is infinite, so that infinities do not become NaN.
+     * Merges two unnormalized sums: {@code total = total keep + (part + c) factor}. Compensation terms c follow the elements of both. The
+     * compensation terms of the total are updated, to 0 where the total is infinite, so that infinities do not become NaN.
      *
-     * @param width elements, and the distance in floats from each to its compensation term
+     * @param width the number of elements, and the distance in floats from an element to its compensation term
      */
     public static void merge(float[] total, int t0, float keep, float[] part, int p0, float factor, int width) {
         for (int i = 0; i < width; i += COUNT) {
@@ -139,7 +139,7 @@ public final class ScoreOps {
         }
     }
 
-    /** {@code total = total keep + part factor} for partial sums of exponentials. */
+    /** Computes {@code total = total keep + part factor} for partial sums of exponentials. */
     public static void mergeSums(float[] total, int t0, float keep, float[] part, int p0, float factor) {
         for (int i = 0; i < PANEL; i += COUNT) {
             FloatVector.fromArray(FLOATS, total, t0 + i)

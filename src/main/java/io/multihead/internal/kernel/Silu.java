@@ -12,19 +12,19 @@ import jdk.incubator.vector.VectorOperators;
  * SiLU, {@code x s(x)} with the sigmoid {@code s(x) = 1 / (1 + e^-x)}, its derivative, and the sigmoid itself, on rows of scratch whose lengths are
  * multiples of 32.
  *
- * <p>As in {@link ActivationOps} for GELU, it is {@code max(x, 0) - t s(-t)} with {@code t = |x|}, and {@code s(-t) = e / (1 + e)} with
- * {@code e = e^-t}: no cancellation for negative x, and at most a doubled error for positive x. The exponent
- * is exact. The derivative is {@code 1 - c} or {@code c} with {@code c = s(-t) (1 - t s(t))}.
+ * <p>As in {@link ActivationOps} for GELU, SiLU is {@code max(x, 0) - t s(-t)} with {@code t = |x|}, and {@code s(-t) = e / (1 + e)} with
+ * {@code e = e^-t}. There is no cancellation for negative x, and the error is at most doubled for positive x. The exponent is exact. The derivative
+ * is {@code 1 - c} or {@code c} with {@code c = s(-t) (1 - t s(t))}.
  */
 public final class Silu {
-    /** Beyond this, {@code e^-t} is 0. */
+    /** For larger t, {@code e^-t} is 0. */
     private static final float LIMIT = 88f;
 
     private static final WarmUp WARM_UP = new WarmUp(new Trial());
 
     private Silu() {}
 
-    /** {@code row = row s(row)}; needs a buffer of {@link ActivationOps#bufferLength} floats. */
+    /** Computes {@code row = row s(row)}; needs a buffer of {@link ActivationOps#bufferLength} floats. */
     public static void apply(float[] row, int at, int length, float[] buffer) {
         if (WARM_UP.isOver()) {
             vectors(row, at, length, buffer);
@@ -39,7 +39,7 @@ public final class Silu {
         ofExponentials(row, at, length, buffer);
     }
 
-    /** {@code row = s(row)}; needs a buffer of {@link ActivationOps#bufferLength} floats. */
+    /** Computes {@code row = s(row)}; needs a buffer of {@link ActivationOps#bufferLength} floats. */
     public static void sigmoid(float[] row, int at, int length, float[] buffer) {
         if (WARM_UP.isOver()) {
             sigmoidVectors(row, at, length, buffer);
@@ -75,7 +75,7 @@ public final class Silu {
         }
     }
 
-    /** {@code dy *= s(x) (1 + x (1 - s(x)))}. */
+    /** Computes {@code dy *= s(x) (1 + x (1 - s(x)))}. */
     public static void gradient(float[] x, float[] dy, int length, float[] buffer) {
         exponents(x, 0, length, buffer);
         Exp.shifted(buffer, 0, length, 1f, 0f, buffer, 2 * length, 0f);
@@ -143,7 +143,7 @@ public final class Silu {
         @Override
         public void run(int lengthFactor, int calls) {
             for (int call = 0; call < calls; call++) {
-                // without Exp, which has separate trials
+                // this trial does not include Exp, which has separate trials
                 exponents(row, 0, lengthFactor * LENGTH, buffer);
                 ofExponentials(row, 0, lengthFactor * LENGTH, buffer);
                 sigmoidsOfExponentials(row, 0, lengthFactor * LENGTH, buffer);

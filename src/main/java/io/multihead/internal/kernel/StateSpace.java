@@ -13,9 +13,9 @@ import jdk.incubator.vector.FloatVector;
  *
  * <p>Lanes run along the columns and every sum along the rows, one chain of fused multiply-adds in ascending order. Therefore no sum
  * crosses lanes, and the bits are the same at every lane width and in any division of tokens into calls. Two tokens are processed in one
- * pass over the state: each of its elements is read and written once for both, with the same steps as for one token after the other.
+ * pass over the state: each of its elements is read and written once for both, with the same steps as for single tokens.
  *
- * <p>A panel of 128 rows has 16 KB and stays in L1 while the tokens of a call pass.
+ * <p>A panel of 128 rows has 16 KB and stays in L1 for all tokens of a call.
  */
 public final class StateSpace {
     /** Floats of a token's gates: the decay a, and the rate r, like the gates of {@link DeltaRule}. */
@@ -31,7 +31,7 @@ public final class StateSpace {
 
         @Override
         public int operations() {
-            return PANEL / COUNT * DEPTH * (8 + 5); // for a pair of tokens, and for one
+            return PANEL / COUNT * DEPTH * (8 + 5); // the operations for a pair of tokens, and for one token
         }
 
         @Override

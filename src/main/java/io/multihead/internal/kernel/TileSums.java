@@ -8,7 +8,10 @@ import io.multihead.internal.base.WarmUp;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorOperators;
 
-/** Adds tiles that {@link MicroKernel} has stored to C: a separate kernel, since a tile that also adds reaches C2's limit of nodes. */
+/**
+ * Adds tiles that {@link MicroKernel} has stored to C. This is a separate kernel, since a tile that also adds reaches C2's limit of
+ * nodes.
+ */
 public final class TileSums {
     private static final WarmUp WARM_UP = new WarmUp(new WarmUp.Trial() {
         private static final int ROWS = 8;
@@ -32,7 +35,9 @@ public final class TileSums {
 
     private TileSums() {}
 
-    /** Adds a tile T, whose rows are one panel apart and whose vectors are {@code vectorStride} columns apart: C += T. */
+    /**
+     * Computes {@code C += T} for a tile T, whose rows are one panel apart and whose vectors are {@code vectorStride} columns apart.
+     */
     public static void add(float[] t, float[] c, int c0, int ldc, int rows, int vectorStride) {
         if (WARM_UP.isOver()) {
             addVectors(t, c, c0, ldc, rows, vectorStride);
@@ -64,7 +69,7 @@ public final class TileSums {
         }
     }
 
-    /** Adds a tile as {@link #add} does, each column multiplied by its scale, and rounds once: C += T diag(s). */
+    /** Computes {@code C += T diag(s)}: adds a tile as {@link #add} does, with each column multiplied by its scale, and rounds once. */
     public static void addScaled(
             float[] t, float[] scales, int s0, float[] c, int c0, int ldc, int rows, int vectorStride) {
         if (WARM_UP.isOver()) {

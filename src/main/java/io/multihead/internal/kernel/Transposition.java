@@ -9,11 +9,11 @@ import jdk.incubator.vector.VectorMask;
 import jdk.incubator.vector.VectorShuffle;
 
 /**
- * Transposes blocks of f32 in scratch: with 16 lanes in squares of 16 by 16, by exchanges between vectors (Eklundh 1972, "A fast computer method
- * for matrix transposing"); the rest, and with fewer lanes everything, element by element.
+ * Transposes blocks of f32 in scratch. With 16 lanes, squares of 16 by 16 are transposed with exchanges between vectors (Eklundh 1972, "A fast
+ * computer method for matrix transposing"). The rest is transposed element by element, as are all blocks with fewer lanes.
  *
- * <p>An exchange at distance d swaps bit d of an element's row with bit d of its lane. Distances 1 and 2 are one pass over a square, 4 and 8 the
- * next: C2 does not inline all of both together.
+ * <p>An exchange at distance d swaps bit d of an element's row with bit d of its lane. Distances 1 and 2 are one pass over a square, and
+ * distances 4 and 8 are the next, since C2 does not inline all operations of both in one pass.
  */
 public final class Transposition {
     private static final int SQUARE = 16;
@@ -95,7 +95,7 @@ public final class Transposition {
         }
     }
 
-    /** Exchanges at distances 1 and 2 in adjacent squares: their rows become rows of squares of {@code to}, one below the other. */
+    /** Exchanges at distances 1 and 2 in adjacent squares, whose rows become rows of squares of {@code to}, one below the other. */
     private static void exchangeNear(float[] from, int f0, int ldf, int columns, float[] to, int t0, int ldt) {
         if (columns < 0) { // see WarmUp.Trial
             for (int i = columns; i < 0; i++) {}

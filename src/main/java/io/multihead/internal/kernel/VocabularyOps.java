@@ -19,8 +19,8 @@ import jdk.incubator.vector.VectorOperators;
  */
 public final class VocabularyOps {
     /**
-     * Elements of a block: twice as many would double the time to take one token, and half as many would double the number of sorted
-     * blocks.
+     * The number of elements of a block. Twice the number would double the time to take one token, and half the number would double the
+     * number of sorted blocks.
      */
     public static final int BLOCK = 256;
 
@@ -79,7 +79,7 @@ public final class VocabularyOps {
             return true;
         }
         FloatVector zero = FloatVector.zero(FLOATS);
-        FloatVector check = zero; // infinity times 0 is NaN, which stays
+        FloatVector check = zero; // infinity times 0 is NaN, which stays in the sum
         boolean finite = true;
         for (int start = 0; start < length; start += BLOCK) {
             int end = Math.min(length, start + BLOCK);
@@ -161,7 +161,7 @@ public final class VocabularyOps {
     }
 
     /**
-     * {@code row /= sum}, with the bits of {@link RowOps#normalize}, and the largest quotient of each block.
+     * Computes {@code row /= sum} with the same bits as {@link RowOps#normalize}, and the largest quotient of each block.
      *
      * @param sum from 1 to 2^31
      * @param maxima written: an element for each block
@@ -267,7 +267,7 @@ public final class VocabularyOps {
     }
 
     /**
-     * Writes the positions of a block's elements that are {@code least} or more, in their order. NaN is none of them.
+     * Writes the positions of a block's elements that are {@code least} or more, in their order. NaN is not selected.
      *
      * @param positions has room for all elements of a block after {@code at}
      * @return the index after the last position that was written
@@ -354,7 +354,7 @@ public final class VocabularyOps {
 
         private Trial() {
             for (int i = 0; i < LENGTH; i += 2 * COUNT - 3) {
-                row[i] = 1f; // some vectors have a position that is selected
+                row[i] = 1f; // with this element, some vectors have a position that is selected
             }
         }
 

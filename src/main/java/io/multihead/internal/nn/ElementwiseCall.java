@@ -25,14 +25,14 @@ public final class ElementwiseCall extends RowLoop {
          *
          * @param values the elements, and zeros to a multiple of 32
          * @param inputs the second tensor's elements; arbitrary contents if there is none
-         * @param buffer anything, {@link ActivationOps#bufferLength} floats for the elements
+         * @param buffer a buffer of {@link ActivationOps#bufferLength} floats, with arbitrary contents
          * @param columns the number of elements
          * @param first row-major index of the first element in the whole tensor
          */
         void apply(float[] values, float[] inputs, float[] buffer, int columns, long first);
     }
 
-    /** Reading, changing and writing a chunk stays in the first-level cache. */
+    /** The elements of a chunk, which stays in the first-level cache while it is read, changed and written. */
     private static final int CHUNK = 1024;
 
     private static final FloatsKey VALUES = new FloatsKey();

@@ -26,7 +26,7 @@ public final class InitialTensors {
         this.arena = arena;
     }
 
-    /** Returns numbers uniform in {@code [-bound, bound)}. */
+    /** Returns uniformly distributed numbers in {@code [-bound, bound)}. */
     public Tensor uniform(double bound, Shape shape) {
         Tensor tensor = Tensor.allocate(arena, DType.F32, shape);
         for (long i = 0; i < shape.elements(); i++) {
@@ -45,7 +45,7 @@ public final class InitialTensors {
         return tensor;
     }
 
-    /** Returns one number everywhere. */
+    /** Returns a tensor whose elements are all equal to one number. */
     public static Tensor constant(double value, Shape shape, Arena arena) {
         Tensor tensor = Tensor.allocate(arena, DType.F32, shape);
         tensor.fill(value);
@@ -63,7 +63,7 @@ public final class InitialTensors {
         return drawn;
     }
 
-    /** Returns the weight or the bias of a linear layer with this many inputs. */
+    /** Returns the weight or the bias of a linear layer with {@code inputs} inputs. */
     public Tensor linearPart(long inputs, Shape shape) {
         return uniform(1 / Math.sqrt(inputs), shape);
     }

@@ -16,9 +16,9 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One backward call of a normalization: with {@code z = (x - mean) / deviation} and {@code g = dy weight}, {@code dx = (g - mean(g) - z
- * mean(g z)) / deviation}, {@code dweight += sum dy z}, {@code dbias += sum dy}; without the mean's terms if the layer subtracts no mean
- * (Ba et al. 2016, "Layer normalization"; Zhang and Sennrich 2019).
+ * One backward call of a normalization: with {@code z = (x - mean) / deviation} and {@code g = dy weight},
+ * {@code dx = (g - mean(g) - z mean(g z)) / deviation}, {@code dweight += sum dy z}, {@code dbias += sum dy}. The terms of the mean are
+ * missing if the layer subtracts no mean (Ba et al. 2016, "Layer normalization"; Zhang and Sennrich 2019).
  *
  * <p>Parameter gradients are summed in an order that depends only on the number of rows: chains of 64 rows, added up by unit of consecutive
  * rows, and units in ascending order.

@@ -98,7 +98,7 @@ public final class NormForward extends RowLoop {
         return row;
     }
 
-    /** Subtracts the mean if the layer does, and returns the remaining factor of the row. */
+    /** Subtracts the mean if the layer subtracts it, and returns the remaining factor of the row. */
     static float normalize(Normalization norm, float[] row, int length, float[] partial) {
         return Norm.standardize(row, length, norm.centered(), norm.epsilon(), partial);
     }

@@ -20,7 +20,7 @@ public record RowNorm(int length, boolean centered, double epsilon, float[] weig
     /**
      * Normalizes a row in place, and sets the elements after it to 0.
      *
-     * @param row has room for a multiple of 32
+     * @param row the row, with room for a multiple of 32
      * @param partial room for 32 floats
      */
     public void apply(float[] row, float[] partial) {

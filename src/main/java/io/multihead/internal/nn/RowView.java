@@ -17,7 +17,10 @@ public final class RowView {
     private @Nullable Tensor tensor;
     private long count;
     private long length;
-    /** Leading axes that number runs: the axes that number rows and, if the last axes cannot be viewed as one, all axes but the last. */
+    /**
+     * The number of leading axes that count runs. These are the axes that count rows or, if the last axes cannot be viewed as one, all
+     * axes but the last.
+     */
     private int runAxes;
 
     private long run;
@@ -25,7 +28,7 @@ public final class RowView {
 
     public RowView() {}
 
-    /** RowView of the last {@code axes} axes; none means rows of one element. */
+    /** Returns a view of the last {@code axes} axes as rows; none means rows of one element. */
     public static RowView of(Tensor tensor, int axes) {
         RowView view = new RowView();
         view.bind(tensor, axes);
@@ -88,7 +91,7 @@ public final class RowView {
 
     /** Narrows the length of a row, of which scratch has {@code copies} one after another, or fails with an error that names it. */
     public static int requireLength(long length, int copies, String argument) {
-        // for each copy, including the additional room
+        // the largest length of each copy, including the additional room
         long most = Checks.MAX_ARRAY_LENGTH / copies - 2L * PANEL;
         if (length < 0 || length > most) {
             throw Checks.fail(argument, String.valueOf(length), "expected 0 to " + most);

@@ -14,15 +14,15 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Allocates the intermediate results of one call from arrays that the Compute keeps. Closing it returns the arrays for the next call; an
- * arena that is never closed leaves them to the garbage collector. Not thread-safe.
+ * Allocates the intermediate results of one call from arrays that the Compute keeps. Closing the arena returns the arrays for the next
+ * call; an arena that is never closed leaves them to the garbage collector. Not thread-safe.
  */
 public final class TensorArena implements AutoCloseable {
     private final Execution execution;
     private final Execution.@Nullable Running call;
     private final List<float[]> taken = new ArrayList<>();
 
-    /** Begins empty, for a recorded pass that keeps its results between calls. */
+    /** Creates an empty arena, for a recorded pass that keeps its results between calls. */
     public TensorArena(Compute cpu) {
         this(Operation.execution(cpu), null);
     }
@@ -32,7 +32,7 @@ public final class TensorArena implements AutoCloseable {
         this.call = call;
     }
 
-    /** Begins a call of several kernels, which ends when this is closed. */
+    /** Begins a call of several kernels, which ends when the arena is closed. */
     public static TensorArena ofCall(Compute cpu) {
         Execution execution = Operation.execution(cpu);
         return new TensorArena(execution, execution.begin());
@@ -56,7 +56,7 @@ public final class TensorArena implements AutoCloseable {
                 : f32(like.dim(0), like.dim(1), features);
     }
 
-    /** Returns a dense f64 tensor, for log-sum-exp, of which backward needs all digits. */
+    /** Returns a dense f64 tensor for log-sum-exp, since backward needs all of its digits. */
     public Tensor f64(long... dims) {
         return Tensor.allocate(Arena.ofAuto(), DType.F64, Shape.of(dims));
     }
@@ -67,7 +67,7 @@ public final class TensorArena implements AutoCloseable {
         taken.clear();
     }
 
-    /** Returns every f32 tensor to the Compute and ends the call, if there is one. To be closed once. */
+    /** Returns every f32 tensor to the Compute and ends the call, if there is one. It must be closed once. */
     @Override
     public void close() {
         clear();

@@ -136,7 +136,10 @@ public final class TensorMath {
         groupDots(cpu, a, b, false, groups, to);
     }
 
-    /** The same for weights and their gradients: if a weight is 0, like the weight of a hidden key, its gradient may be anything. */
+    /**
+     * Computes the sums of the products of weights and their gradients in groups, as {@link #groupDots} does. If a weight is 0, like
+     * the weight of a hidden key, its gradient may have any value.
+     */
     public static void weightedSums(Compute cpu, Tensor weights, Tensor gradients, long groups, GroupSums to) {
         groupDots(cpu, weights, gradients, true, groups, to);
     }
@@ -155,7 +158,10 @@ public final class TensorMath {
         });
     }
 
-    /** Returns the sum of the products of all elements, rounded to f32, in double and in row-major order. On the calling thread. */
+    /**
+     * Returns the sum of the products of all elements, rounded to f32, in double and in row-major order. The sum is computed on the
+     * calling thread.
+     */
     public static double dot(Compute cpu, Tensor a, Tensor b) {
         RowView first = RowView.of(a, 1);
         RowView second = RowView.of(b, 1);

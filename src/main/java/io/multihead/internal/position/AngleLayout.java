@@ -4,10 +4,10 @@ import io.multihead.internal.kernel.Rotation;
 
 /**
  * The order of the cosines and sines of one position, as {@link Rotation} reads them: for half-split pairs all cosines, then all sines; for
- * interleaved pairs every cosine twice, then every sine twice, the first one negated.
+ * interleaved pairs every cosine twice, then every sine twice, of which the first is negated.
  */
 public record AngleLayout(int pairs, boolean interleaved) {
-    /** Returns the floats of the cosines, and of the sines. */
+    /** Returns the number of floats of the cosines, which equals the number of floats of the sines. */
     private int width() {
         return interleaved ? 2 * pairs : pairs;
     }

@@ -15,7 +15,7 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
  * <p>Thread-safe: blocks never change after they were published, and threads that fill the same block compute the same bits.
  */
 public final class AngleTable {
-    /** Positions of one block: few, since a single step of a decoder fills a whole block. */
+    /** The number of positions of one block. It is small, since a single step of a decoder fills a whole block. */
     static final int BLOCK = 16;
     /** Positions stay below 2^53, up to which f64 has every integer. */
     static final long MAX_POSITIONS = 1L << 53;
@@ -189,7 +189,7 @@ public final class AngleTable {
         }
     }
 
-    /** The strict functions, so that every machine has the same bits. */
+    /** Returns the cosine of a pair's angle, times the factor. The strict functions give the same bits on every machine. */
     private float cos(long position, int pair) {
         return (float) (factor * StrictMath.cos(position * frequencies[pair]));
     }

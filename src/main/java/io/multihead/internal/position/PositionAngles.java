@@ -75,7 +75,7 @@ public final class PositionAngles {
         }
     }
 
-    /** Rotates a row in place by one position per stream, or a single one for all. */
+    /** Rotates a row in place by one position per stream, or by a single position for all streams. */
     public void rotate(long[] positions, float[] row, int at) {
         int stride = positions.length > 1 ? 1 : 0;
         if (isSame(positions, 0, stride)) {

@@ -9,11 +9,11 @@ import org.jspecify.annotations.Nullable;
 
 /** One call of the rotation, divided into tiles of tokens and groups of heads. */
 public final class RopeCall extends Operation implements LoopBody {
-    /** Opens calls. */
+    /** The key of the call that each workspace keeps. */
     public static final ScratchKey<RopeCall> CALL = ScratchKey.of(RopeCall::new);
 
     private static final ScratchKey<RopeTile> TILE = ScratchKey.of(RopeTile::new);
-    /** Elements below which a task is not worth another thread. */
+    /** The number of elements below which a task is not worth another thread. */
     private static final long LEAST = 1 << 14;
 
     private final RopeProblem problem = new RopeProblem();
@@ -29,8 +29,8 @@ public final class RopeCall extends Operation implements LoopBody {
      *
      * @param x {@code [batch, heads, tokens, headDim]}, floating-point
      * @param y the same shape, written
-     * @param angles of all positions
-     * @param positions of all tokens, or null if they are consecutive
+     * @param angles the angles of all positions
+     * @param positions the positions of all tokens, or null if they are consecutive
      * @param first position of the first token, if there is no array
      * @param direction 1, or -1 for the inverse
      */
@@ -41,7 +41,7 @@ public final class RopeCall extends Operation implements LoopBody {
         run(this, divide(parallelism()));
     }
 
-    /** Rotates tokens by their own angles. */
+    /** Rotates each token by its own angles. */
     public void run(Tensor x, Tensor y, AngleTensors angles, float direction) {
         problem.bindTensors(x, y, direction);
         problem.bindAngles(angles);

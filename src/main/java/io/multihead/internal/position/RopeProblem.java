@@ -5,7 +5,10 @@ import io.multihead.internal.base.TokenPositions;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** The tensors of one call, and the angles of their tokens. Bound before the call runs, then only read, by all threads. */
+/**
+ * The tensors of one call, and the angles of their tokens. It is bound before the call runs. During the call, all threads
+ * only read it.
+ */
 final class RopeProblem {
     float direction;
     int rotaryDims;

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 
 /** A few tokens whose angles one thread has loaded, and one head at a time of their rows. */
 final class RopeTile {
-    /** Angles and rows of 128 dims fill half of a first-level cache of 32 KiB. */
+    /** The number of tokens. Their angles and rows of 128 dims fill half of a first-level cache of 32 KiB. */
     static final int TOKENS = 16;
 
     private static final FloatsKey ANGLE = new FloatsKey();
@@ -118,7 +118,7 @@ final class RopeTile {
         }
     }
 
-    /** Copies the end of one row: its bytes between equal types, through f32 otherwise. */
+    /** Copies the end of one row: bytes if the types are equal, otherwise elements through f32. */
     private void copy(Packer packer, Tensor x, long from, Tensor y, long to, int first) {
         int count = (int) x.dim(3) - first;
         if (count == 0) {

@@ -12,7 +12,7 @@ final class Budget {
     private long steps;
     private int depth;
 
-    /** Counts steps before their results are made. */
+    /** Counts steps, before their results are made. */
     void take(long count) {
         steps = Math.addExact(steps, count);
         if (steps > MOST_STEPS) {
@@ -20,7 +20,7 @@ final class Budget {
         }
     }
 
-    /** Counts a text that was made from others. */
+    /** Counts a text that was made from other texts. */
     PromptText made(PromptText text) {
         takeCharacters(text.length());
         return text;

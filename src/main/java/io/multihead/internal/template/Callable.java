@@ -6,6 +6,6 @@ import java.util.Map;
 /** A callable of a template: a macro or a global function. */
 @FunctionalInterface
 interface Callable {
-    /** Calls it. */
+    /** Calls the callable. */
     Object call(List<Object> arguments, Map<String, Object> named);
 }

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Gives expressions their values. */
+/** Computes the values of expressions. */
 final class Evaluator {
     private final Budget budget;
     private final Access access;

@@ -10,8 +10,8 @@ sealed interface Expression {
     /**
      * The arguments of a call, a filter or a test.
      *
-     * @param positional in their order
-     * @param named by name
+     * @param positional the positional arguments in their order
+     * @param named the named arguments by name
      */
     record Arguments(List<Expression> positional, Map<String, Expression> named) {
         static final Arguments NONE = new Arguments(List.of(), Map.of());

@@ -26,7 +26,7 @@ final class Filters {
         }
         List<Object> arguments = signature.bind(positional, named);
         return switch (name) {
-            // as in Jinja, which searches only the elements of true values
+            // as in Jinja, which reads elements only of true values
             case "map" -> map(Values.isTrue(value) ? value : Items.list(List.of()), positional, named);
             case "select", "reject" ->
                 select(name, Values.isTrue(value) ? value : Items.list(List.of()), 0, positional);
@@ -139,7 +139,7 @@ final class Filters {
         return results;
     }
 
-    /** Returns an attribute of an attribute and so on, by names with dots between them. */
+    /** Returns a nested attribute, whose path is given by names with dots between them. */
     private Object path(Object value, Object names) {
         Object at = value;
         for (Object name : Texts.split(Methods.text(names), PromptText.template("."), -1, false)) {
@@ -230,7 +230,7 @@ final class Filters {
                 default -> otherwise;
             };
         } catch (NumberFormatException none) {
-            Object real = real(value, Special.ABSENT); // as Jinja does: "1.5" is 1
+            Object real = real(value, Special.ABSENT); // as in Jinja, "1.5" is converted to 1
             return real == Special.ABSENT ? otherwise : whole(real, otherwise);
         }
     }

@@ -9,7 +9,7 @@ import java.util.Map;
 
 /** Runs the statements of a template, once. */
 final class Interpreter {
-    /** How a body ended. */
+    /** The reason for the end of a body. */
     private enum Flow {
         NORMAL,
         CONTINUE,
@@ -19,7 +19,7 @@ final class Interpreter {
     private final Budget budget = new Budget();
     private final Evaluator evaluator = new Evaluator(budget);
 
-    /** Returns the functions that every template has. */
+    /** Returns the limits of the rendering. */
     Budget budget() {
         return budget;
     }

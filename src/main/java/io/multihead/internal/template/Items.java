@@ -4,7 +4,7 @@ import java.util.List;
 
 /** A list, a tuple, or another object with elements. */
 final class Items {
-    /** Its name in Python. */
+    /** The kind of an object, with its name in Python. */
     enum Kind {
         LIST,
         TUPLE,
@@ -43,13 +43,14 @@ final class Items {
         return kind;
     }
 
-    /** Returns whether it is a list or a tuple. */
+    /** Returns whether these items are a list or a tuple. */
     boolean isSequence() {
         return kind == Kind.LIST || kind == Kind.TUPLE;
     }
 
     /**
-     * Returns the elements; the elements of a stream only once. Python returns nothing the second time; here it is an error.
+     * Returns the elements. The elements of a stream are returned only once: a second read is an error, whereas Python
+     * returns no elements.
      */
     List<Object> elements() {
         if (kind == Kind.STREAM && isRead) {

@@ -35,7 +35,10 @@ final class JsonText {
         this.sorted = sorted;
     }
 
-    /** Writes a value with the arguments of {@code tojson}: whether in ASCII, the indent, the separators, and whether keys are sorted. */
+    /**
+     * Writes a value with the arguments of {@code tojson}: whether the text is ASCII, the indent, the separators, and whether keys are
+     * sorted.
+     */
     static PromptText write(Object value, List<Object> arguments, Budget budget) {
         boolean ascii = arguments.get(0) != Special.ABSENT && Values.isTrue(arguments.get(0));
         PromptText indent = indent(arguments.get(1));
@@ -156,7 +159,7 @@ final class JsonText {
         to.append(text.substring(plain, chars.length())).append("\"", false);
     }
 
-    /** Returns the escape of a character that must be escaped, or nothing. */
+    /** Returns the escape of a character that must be escaped, otherwise an empty string. */
     private String escape(char c) {
         return switch (c) {
             case '"' -> "\\\"";

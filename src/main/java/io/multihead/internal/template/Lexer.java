@@ -229,7 +229,7 @@ final class Lexer {
         if (c == 'N' || c >= '0' && c <= '7') {
             throw new Fault("escape \\" + c + " is not implemented").at(lineOf(index));
         }
-        if (c != '\n') { // which continues the line
+        if (c != '\n') { // a backslash before a line feed continues the line
             to.append('\\').append(c);
         }
         return index;

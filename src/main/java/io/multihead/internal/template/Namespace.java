@@ -6,7 +6,7 @@ import java.util.Map;
 /**
  * An object whose attributes a template may set.
  *
- * @param attributes by name
+ * @param attributes the attributes by name
  */
 record Namespace(Map<String, Object> attributes) {
     Namespace() {

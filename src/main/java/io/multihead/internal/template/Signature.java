@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The arguments of a filter, a test, a function or a method.
  *
- * @param name of it
+ * @param name the name of the filter, test, function or method
  * @param parameters the names in their order
  * @param required the number of required parameters
  * @param open whether more arguments may follow, with any names
@@ -84,7 +84,7 @@ record Signature(String name, List<String> parameters, int required, boolean ope
             "undefined",
             "upper");
 
-    /** The names of operators, which are tests too. */
+    /** The names of operators, which are also tests. */
     static final Map<String, String> OPERATORS =
             Map.of("==", "eq", "!=", "ne", "<", "lt", "<=", "le", ">", "gt", ">=", "ge");
 

@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 
 /** A statement, which writes text or sets variables. */
 sealed interface Statement {
-    /** {@return the line where it begins} */
+    /** {@return the line where the statement begins} */
     int line();
 
     /**
@@ -53,7 +53,7 @@ sealed interface Statement {
     /**
      * A parameter of a macro.
      *
-     * @param name of it
+     * @param name the name of the parameter
      * @param otherwise its default value, or null for none
      */
     record Parameter(String name, @Nullable Expression otherwise) {}
@@ -64,6 +64,6 @@ sealed interface Statement {
     /** A body with its own variables: {@code generation}, and {@code filter} with filters. */
     record Scoped(List<Expression.Use> filters, List<Statement> body, int line) implements Statement {}
 
-    /** {@code break}, or else {@code continue}. */
+    /** {@code break} if {@code ends}, otherwise {@code continue}. */
     record Jump(boolean ends, int line) implements Statement {}
 }

@@ -17,7 +17,8 @@ public final class Template {
     /**
      * Reads a template.
      *
-     * @throws IllegalArgumentException if it is malformed or needs a feature that is not implemented; the message has the line
+     * @throws IllegalArgumentException if the template is malformed or needs a feature that is not implemented; the message has
+     * the line
      */
     public static Template parse(String jinja) {
         return new Template(Parser.parse(Checks.notNull(jinja, "jinja")));
@@ -43,7 +44,8 @@ public final class Template {
      * @param variables values of JSON's types, by name: strings are content, and {@link PromptText} carries its own marks
      * @param time the template's time
      * @throws RaisedException if the template raises an exception
-     * @throws IllegalArgumentException if it cannot work with the variables, or exceeds {@link Budget}; the message has the line
+     * @throws IllegalArgumentException if the template cannot use the variables, or exceeds {@link Budget}; the message has the
+     * line
      */
     public PromptText render(Map<String, ?> variables, LocalDateTime time) {
         Interpreter interpreter = new Interpreter();

@@ -7,7 +7,7 @@ import java.util.List;
 final class Tests {
     private Tests() {}
 
-    /** Returns the answer; arguments are bound. */
+    /** Returns the result of a test; arguments are bound. */
     static boolean test(String name, Object value, List<Object> arguments, Budget budget) {
         return switch (Signature.OPERATORS.getOrDefault(name, name)) {
             case "defined" -> !(value instanceof Undefined);

@@ -62,7 +62,7 @@ final class Texts {
         return parts;
     }
 
-    /** Divides a text at runs of white space, at most {@code most} times, or everywhere if that is negative. */
+    /** Divides a text at runs of white space, at most {@code most} times, or at all runs if {@code most} is negative. */
     static List<Object> splitAtSpace(PromptText text, long most) {
         List<Object> parts = new ArrayList<>();
         String chars = text.toString();
@@ -105,7 +105,7 @@ final class Texts {
         return lines;
     }
 
-    /** Replaces the first {@code most} occurrences of a part, or all if that is negative. */
+    /** Replaces the first {@code most} occurrences of a part, or all occurrences if {@code most} is negative. */
     static PromptText replace(PromptText text, PromptText part, PromptText by, long most, Budget budget) {
         String chars = text.toString();
         String old = part.toString();
@@ -195,7 +195,7 @@ final class Texts {
         return result.build();
     }
 
-    /** Indents all lines but the first, or the first one too, with or without blank lines. */
+    /** Indents all lines except the first, or also the first, with or without blank lines. */
     static PromptText indent(PromptText text, PromptText by, boolean first, boolean blank) {
         PromptText.Builder result = new PromptText.Builder();
         boolean begin = true;

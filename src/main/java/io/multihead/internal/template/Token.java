@@ -25,7 +25,7 @@ record Token(Kind kind, String text, int line) {
         INTEGER,
         FLOAT,
         OPERATOR,
-        /** After everything. */
+        /** The end of the source. */
         END
     }
 
@@ -33,7 +33,7 @@ record Token(Kind kind, String text, int line) {
         return kind == expected && text.equals(expectedText);
     }
 
-    /** Returns its name in messages. */
+    /** Returns the name of the kind in messages. */
     String described() {
         return switch (kind) {
             case END -> "the end of the template";

@@ -51,7 +51,7 @@ final class TokenReader {
         return after().is(Kind.OPERATOR, operator);
     }
 
-    /** Returns the next token if it is an operator, or nothing. */
+    /** Returns the text of the next token if it is an operator, otherwise an empty string. */
     String operator() {
         return isKind(Kind.OPERATOR) ? peek().text() : "";
     }

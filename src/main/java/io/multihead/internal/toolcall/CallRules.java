@@ -7,7 +7,7 @@ import java.util.Map;
 import java.util.function.BiFunction;
 import java.util.stream.Collectors;
 
-/** A grammar of calls in GBNF, with rules that are JSON schemas or control tokens. Rules are added before it is used. */
+/** A grammar of calls in GBNF, with rules that are JSON schemas or control tokens. All rules are added before the grammar is used. */
 public final class CallRules {
     /** The rule of calls whose first mark is already written. */
     private static final String MARKED = "marked";
@@ -134,7 +134,7 @@ public final class CallRules {
             begins.add(each + " " + tail);
             tail = "(" + comma + " " + each + ")? " + tail;
         }
-        // if none is required, any of the others may be the first
+        // if no argument is required, any of the others may be the first
         String rest = required.isEmpty() && !begins.isEmpty() ? "(" + String.join(" | ", begins) + ")?" : tail;
         return String.join(" " + comma + " ", required) + " " + rest;
     }
@@ -197,7 +197,10 @@ public final class CallRules {
         return until(mark, "\"\"", false);
     }
 
-    /** Returns such a rule with another one after the mark; with {@code ends}, the text may end without the mark. */
+    /**
+     * Returns a rule as {@link #until(String)} does, with another rule after the mark; with {@code ends}, the text may end without the
+     * mark.
+     */
     private String until(String mark, String behind, boolean ends) {
         String all = "until-" + rules++ + "-";
         String other = " | " + token(mark) + " " + behind + (ends ? " | \"\"" : "");

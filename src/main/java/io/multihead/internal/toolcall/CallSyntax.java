@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.regex.Pattern;
 
-/** The notation in which a family writes calls within the text of an answer. Immutable. */
+/** The notation in which a family of models writes calls within the text of an answer. Immutable. */
 public abstract class CallSyntax {
     private final Pattern written;
     private final List<String> marks;

@@ -6,7 +6,7 @@ import java.util.Optional;
 
 /**
  * {@code <|START_ACTION|>[{"tool_call_id": "0", "tool_name": ..., "parameters": {...}}]<|END_ACTION|>} with a line for each call, in the
- * notation of Command R7B and Command A. Its ids restart with each answer, so they are not kept. The text of an answer is also between
+ * notation of Command R7B and Command A. The ids restart with each answer, so they are not kept. The text of an answer is also between
  * marks.
  */
 public final class CommandCalls extends ListCalls {

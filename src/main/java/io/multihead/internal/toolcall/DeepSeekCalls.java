@@ -75,8 +75,8 @@ public final class DeepSeekCalls extends CallSyntax {
     }
 
     /**
-     * Returns the index of the mark after the call that begins at an index, negative if the call continues; arguments may contain the mark
-     * in a string.
+     * Returns the index of the mark after the call that begins at an index; the result is negative if the call continues; arguments may
+     * contain the mark in a string.
      */
     private static int close(String text, int at, boolean ended) {
         int first = text.indexOf(CALL_END, at);
@@ -89,7 +89,7 @@ public final class DeepSeekCalls extends CallSyntax {
         return behind < 0 && ended ? first : behind;
     }
 
-    /** Ends after the mark, or with the text. */
+    /** Returns malformed calls that end after the mark, or at the end of the text. */
     private static Reading broken(List<Reading.Part> calls, String text, int from, boolean ended, String problem) {
         int close = text.indexOf(CALLS_END, from);
         if (close < 0 && !ended) {

@@ -6,7 +6,7 @@ import java.util.regex.Pattern;
 
 /**
  * An answer in harmony: messages of a header and a body. Messages on the channel {@code analysis} are thoughts, messages to a function are
- * calls, and all others are text. The answer begins behind {@code <|start|>assistant}.
+ * calls, and all others are text. The answer begins after {@code <|start|>assistant}.
  */
 final class HarmonyAnswer implements AnswerReader {
     private static final Pattern TO = Pattern.compile("to=(?:functions\\.)?([^\\s<]+)");
@@ -62,7 +62,7 @@ final class HarmonyAnswer implements AnswerReader {
         int at = held.indexOf(HarmonyCalls.MESSAGE);
         if (at < 0) {
             if (ended && held.indexOf("<|") < 0) {
-                text.add(held.toString()); // an answer without channels
+                text.add(held.toString()); // this is an answer without channels
             } else if (ended && held.indexOf("to=") >= 0) {
                 sink.broken(held.toString(), Reading.problem(held.toString(), "expected a whole call"));
             }
@@ -140,8 +140,8 @@ final class HarmonyAnswer implements AnswerReader {
     }
 
     /**
-     * Restores arguments from their first mark on, if they are not JSON and a quote hid the mark and a message, or the whole rest; returns
-     * whether it did.
+     * Restores the answer from the first mark in the arguments on, if the arguments are not JSON and a quote hid the mark and a message,
+     * or the whole rest. Returns whether it was restored.
      */
     private boolean putBack() {
         int first = BODY_ENDS.stream()

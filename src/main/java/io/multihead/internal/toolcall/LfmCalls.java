@@ -62,7 +62,7 @@ public final class LfmCalls extends CallSyntax {
         return CallRules.literal(tool.name() + "(") + " " + rules.members(tool, ", ", LfmCalls::argument) + " \")\"";
     }
 
-    /** Returns the rule of an argument, whose value is JSON: {@link PythonCalls} reads both. */
+    /** Returns the rule of an argument, whose value is JSON. {@link PythonCalls} reads values of Python and of JSON. */
     private static String argument(CallRules rules, Tool tool, String key) {
         requireName(key, "tools." + tool.name() + ".parameters.properties." + key, NAMES);
         return CallRules.literal(key + "=") + " " + rules.argument(tool, key);

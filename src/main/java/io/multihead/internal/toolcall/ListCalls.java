@@ -5,7 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/** A list of <code>{"name": ..., "arguments": {...}}</code>, behind a mark. */
+/** A list of <code>{"name": ..., "arguments": {...}}</code>, after a mark. */
 public class ListCalls extends CallSyntax {
     private static final String LIST = "[";
     private static final ObjectCall.Keys ARGUMENTS = ObjectCall.Keys.of("arguments", "parameters");
@@ -30,7 +30,7 @@ public class ListCalls extends CallSyntax {
         this.keys = keys;
     }
 
-    /** Returns Mistral's: {@code [TOOL_CALLS] [{...}, {...}]}, to the end of the answer. */
+    /** Returns the syntax of Mistral: {@code [TOOL_CALLS] [{...}, {...}]}, to the end of the answer. */
     public static ListCalls mistral() {
         return new ListCalls(
                 List.of("[TOOL_CALLS]"),
@@ -40,7 +40,7 @@ public class ListCalls extends CallSyntax {
                 "\\[TOOL_CALLS] ?" + OBJECT);
     }
 
-    /** Returns Phi-4-mini's: {@code <|tool_call|>[{...}]<|/tool_call|>}, or {@code functools[{...}]}. */
+    /** Returns the syntax of Phi-4-mini: {@code <|tool_call|>[{...}]<|/tool_call|>}, or {@code functools[{...}]}. */
     public static ListCalls phi() {
         return new ListCalls(
                 List.of("<|tool_call|>", "functools["),
@@ -50,17 +50,17 @@ public class ListCalls extends CallSyntax {
                 "<\\|tool_call\\|>\\s*" + OBJECT + "\\s*<\\|/tool_call\\|>");
     }
 
-    /** Returns Granite 3's: {@code <|tool_call|>[{...}]}, to the end of the answer. */
+    /** Returns the syntax of Granite 3: {@code <|tool_call|>[{...}]}, to the end of the answer. */
     public static ListCalls granite() {
         return new ListCalls(List.of("<|tool_call|>"), List.of(LIST), "", ARGUMENTS, "<\\|tool_call\\|>\\s*" + OBJECT);
     }
 
-    /** Returns FireFunction's: {@code functools[{...}]}. */
+    /** Returns the syntax of FireFunction: {@code functools[{...}]}. */
     public static ListCalls fireFunction() {
         return new ListCalls(List.of("functools["), List.of(), "", ARGUMENTS, "functools" + OBJECT);
     }
 
-    /** Returns Nemotron's: {@code <TOOLCALL>[{...}]</TOOLCALL>}. */
+    /** Returns the syntax of Nemotron: {@code <TOOLCALL>[{...}]</TOOLCALL>}. */
     public static ListCalls nemotron() {
         return new ListCalls(
                 List.of("<TOOLCALL>"),
@@ -70,7 +70,7 @@ public class ListCalls extends CallSyntax {
                 "<TOOLCALL>\\s*" + OBJECT + "\\s*</TOOLCALL>");
     }
 
-    /** Returns Cogito's syntax: the list, which begins with a name. */
+    /** Returns the syntax of Cogito: the list without another mark, which begins with a name. */
     public static ListCalls cogito() {
         return new ListCalls(List.of("[{\"name\":"), List.of(), "", ObjectCall.Keys.of("arguments"), OBJECT);
     }

@@ -5,7 +5,7 @@ import java.util.List;
 
 /**
  * <code>{"name": ..., "parameters": {...}}</code> and nothing else, or several with semicolons between them, in the notation of Llama 3.1
- * to 3.3. Because nothing marks them, an answer with any other content is text, and calls are known at the end of the answer.
+ * to 3.3. Because calls have no mark, an answer with any other content is text, and calls are known only at the end of the answer.
  */
 public final class LlamaCalls extends CallSyntax {
     private static final String TAG = "<|python_tag|>";

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * beginning of a mark waits for the next piece. A call is read again from its beginning with each piece until it is complete.
  */
 public final class MarkedAnswer implements AnswerReader {
-    /** Where an answer is. */
+    /** The place that was reached in an answer. */
     private enum Place {
         BEGIN,
         THOUGHT,
@@ -40,7 +40,7 @@ public final class MarkedAnswer implements AnswerReader {
      * Begins an answer.
      *
      * @param syntax the syntax of calls; null if there are none
-     * @param thoughtEnd with which a thought ends that the prompt began; empty for none
+     * @param thoughtEnd the mark that ends a thought that the prompt began; empty for none
      */
     public MarkedAnswer(@Nullable CallSyntax syntax, List<Tool> tools, String thoughtEnd, AnswerSink sink) {
         this.syntax = syntax;

@@ -3,8 +3,8 @@ package io.multihead.internal.toolcall;
 import java.util.List;
 
 /**
- * {@code [TOOL_CALLS]name[ARGS]{...}}, one after another, in the notation of Mistral's models since 2025; some with {@code [CALL_ID]} and
- * an id.
+ * {@code [TOOL_CALLS]name[ARGS]{...}}, one after another, in the notation of Mistral's models since 2025. Some models write
+ * {@code [CALL_ID]} and an id.
  */
 public final class NamedCalls extends CallSyntax {
     private static final String CALL = "[TOOL_CALLS]";

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 /** Reads a call that is a JSON object with a name and arguments, as far as the text contains it. */
 final class ObjectCall {
     static final String CALL = "tool call";
-    /** Incomplete values end here. */
+    /** The end of an incomplete value. */
     static final int OPEN = 0;
 
     private final String text;

@@ -8,7 +8,7 @@ import java.util.List;
  *
  * @param calls the calls, of which the last one may continue
  * @param state whether more text is needed
- * @param end the end of the calls, where the text continues; 0 while they go on
+ * @param end the end of the calls, where the text continues; 0 while the calls continue
  * @param problem the reason why the text is malformed; empty otherwise
  */
 record Reading(List<Part> calls, State state, int end, String problem) {
@@ -16,15 +16,15 @@ record Reading(List<Part> calls, State state, int end, String problem) {
     enum State {
         /** More text is needed. */
         OPEN,
-        /** All are complete. */
+        /** All calls are complete. */
         CALLS,
         /** The text is malformed. */
         BROKEN,
-        /** It has no calls. */
+        /** The text has no calls. */
         TEXT
     }
 
-    /** A call as far as it is known: its end is 0 while it continues. */
+    /** The known part of a call, whose end is 0 while the call continues. */
     record Part(Call call, int end) {}
 
     Reading {
@@ -47,7 +47,7 @@ record Reading(List<Part> calls, State state, int end, String problem) {
         return new Reading(calls, State.BROKEN, end, problem);
     }
 
-    /** Malformed if the answer has ended, and otherwise open. */
+    /** Returns a reading that is malformed if the answer has ended, and otherwise open. */
     static Reading unfinished(List<Part> calls, String text, boolean ended, String expected) {
         return ended ? broken(calls, text.length(), problem(text, "expected " + expected)) : open(calls);
     }

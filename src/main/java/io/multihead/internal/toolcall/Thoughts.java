@@ -15,7 +15,7 @@ public final class Thoughts {
 
     private Thoughts() {}
 
-    /** Returns the mark that ends the thought that the end of a prompt begins; empty if it begins none. */
+    /** Returns the mark that ends the thought that the end of a prompt begins; empty if the prompt begins no thought. */
     public static String end(String prompt) {
         return ALL.stream()
                 .filter(marks -> prompt.stripTrailing().endsWith(marks.begin()))

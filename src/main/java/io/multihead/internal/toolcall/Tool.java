@@ -82,7 +82,7 @@ public record Tool(String name, String parameters) {
         return JsonWriter.write("parameters", alone);
     }
 
-    /** Returns whether an argument is a text, as far as the schema states it; an argument without a schema is not. */
+    /** Returns whether the schema states that an argument is a text; an argument without a schema is not a text. */
     static boolean isText(List<Tool> tools, String tool, String argument) {
         return tools.stream()
                 .filter(each -> each.name.equals(tool))

@@ -3,8 +3,8 @@ package io.multihead.internal.toolcall;
 import java.util.function.Consumer;
 
 /**
- * Passes a text on without the white space around marks: none after a thought or a call that comes first, and none at the end of a text
- * with thoughts or calls. White space that may be at an end waits for later text. A text without marks does not change.
+ * Passes on a text without the white space around marks. White space is removed after a thought or a call that comes first, and at the
+ * end of a text with thoughts or calls. White space that may be at an end waits for later text. A text without marks does not change.
  */
 final class TrimmedText {
     private final Consumer<String> to;
@@ -45,7 +45,7 @@ final class TrimmedText {
         }
     }
 
-    /** Passes on waiting white space, because something other than text follows. */
+    /** Passes on waiting white space, because a part that is not text follows. */
     void endSpace() {
         if (!space.isEmpty() && (begun || !hasMarks)) {
             to.accept(space.toString());

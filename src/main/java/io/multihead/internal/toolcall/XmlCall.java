@@ -129,8 +129,8 @@ final class XmlCall {
     }
 
     /**
-     * Returns the index after a string, list or object that is the whole value; the index of the value if it is not one; -1 if more text is
-     * needed.
+     * Returns the index after a string, list or object that is the whole value; the index of the value if the value is none of these; -1 if
+     * more text is needed.
      */
     private int behindJson() {
         int begin = JsonText.space(text, at);

@@ -16,8 +16,8 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
- * {@code <tool_call><function=name><parameter=key>value</parameter></function></tool_call>} with a line for each, in the notation of
- * Qwen3-Coder and Qwen 3.5. A value is a text if the tool's schema states it, and otherwise JSON, if it is valid JSON.
+ * {@code <tool_call><function=name><parameter=key>value</parameter></function></tool_call>} with a line for each element, in the
+ * notation of Qwen3-Coder and Qwen 3.5. A value is a text if the tool's schema states it, and otherwise JSON, if it is valid JSON.
  */
 public final class XmlCalls extends CallSyntax {
     /** Keywords that a text's schema may have: lists of its values, and keywords without effect. */
@@ -26,7 +26,10 @@ public final class XmlCalls extends CallSyntax {
 
     private static final String NAMES = "[^>\\n]";
     private static final String NAMED = "<parameter=(?!\\s*>)([^>\\n]+)>\\n?(.*?)\\n?</parameter>\\s*";
-    /** A value ends where another parameter or the end of the function follows; elsewhere it may contain its mark. */
+    /**
+     * A parameter. Its value ends where another parameter or the end of the function follows; elsewhere the value may contain the
+     * end mark.
+     */
     private static final Pattern PARAMETER = Pattern.compile(NAMED + "(?=<parameter=|\\z)", Pattern.DOTALL);
     /** Parameters are not read again in another way, because the number of ways doubles with each. */
     private static final Pattern BODY = Pattern.compile(

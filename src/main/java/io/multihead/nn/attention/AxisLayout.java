@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  */
 record AxisLayout(List<Integer> batch, List<Integer> tokens) {
 
-    /** Returns the division for a query of this shape, or an error that names the query. */
+    /** Returns the division for a query of this shape, or fails with an error that names the query. */
     static AxisLayout of(MultiHeadConfig config, Shape query) {
         int rank = query.rank();
         if (!config.batchFirst()) {
@@ -48,7 +48,7 @@ record AxisLayout(List<Integer> batch, List<Integer> tokens) {
         return new AxisLayout(batch, config.attentionAxes());
     }
 
-    /** Returns the shape of the output for a query of this shape, or an error that names the query. */
+    /** Returns the shape of the output for a query of this shape, or fails with an error that names the query. */
     Shape output(MultiHeadConfig config, Shape query) {
         long[] expected = query.toArray();
         int lead = expected.length - 1;
@@ -103,14 +103,14 @@ record AxisLayout(List<Integer> batch, List<Integer> tokens) {
         return tensor.permute(order);
     }
 
-    /** Returns whether {@link #grouped} is a view, given a tensor {@link #inOrder}. */
+    /** Returns whether {@link #grouped} returns a view of a tensor whose axes are {@link #inOrder}. */
     private boolean isView(Tensor ordered) {
         return Views.collapses(ordered, 0, batch.size())
                 && Views.collapses(ordered, batch.size(), leading())
                 && Views.collapses(ordered, leading(), ordered.rank());
     }
 
-    /** Returns {@code [batch, tokens, features]}, a view of a tensor {@link #inOrder}. */
+    /** Returns {@code [batch, tokens, features]}, a view of a tensor whose axes are {@link #inOrder}. */
     private Tensor grouped(Tensor ordered) {
         Shape shape = ordered.shape();
         return ordered.reshape(
@@ -140,7 +140,7 @@ record AxisLayout(List<Integer> batch, List<Integer> tokens) {
      * A result {@code [batch, tokens, features]} that is written to a tensor of the caller, directly or from a temporary.
      *
      * @param grouped the tensor to which the result is written: a view of the caller's tensor, or a dense temporary
-     * @param ordered the caller's tensor {@link #inOrder} if the result is a temporary, else null
+     * @param ordered the caller's tensor with its axes {@link #inOrder} if the result is a temporary, else null
      */
     record Target(Tensor grouped, @Nullable Tensor ordered) {
         /** Copies the result to the caller's tensor, unless it was already written there. */

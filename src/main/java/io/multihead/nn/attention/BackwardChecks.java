@@ -116,7 +116,7 @@ record BackwardChecks(TensorChecks tensors, MultiHeadConfig config, LayerPipelin
                 ? inputs.headMask().shape()
                 : gradient.rank() == 2 ? Shape.of(batch, heads) : Shape.of(heads);
         tensors.writes("headMask gradient", gradient, expected);
-        HeadMask.sums(saved.attention().output()); // fails here if at all, because nothing is written yet
+        HeadMask.sums(saved.attention().output()); // this call may fail, and must do so before anything is written
     }
 
     private static void requireOnce(String name, @Nullable Tensor gradient, boolean same, String first) {

@@ -23,8 +23,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>No mask hides them, so they are not appended to the other keys. Attention to them is computed separately, without a mask, and the two
  * results are merged through their log-sum-exp (as in Milakov and Gimelshein 2018): with weights {@code a} and {@code b} that the two
- * denominators give, {@code output = a * output + b * extraOutput}, and in the same way for attention weights. This needs neither knowledge
- * nor a copy of a mask.
+ * denominators give, {@code output = a * output + b * extraOutput}, and in the same way for attention weights. The merge neither reads nor
+ * copies a mask.
  */
 final class ExtraKeys {
     private final AttentionOptions options;
@@ -49,7 +49,10 @@ final class ExtraKeys {
                 rows(parameters, Projection.VALUE, parameters.find(LayerParameters.VALUE_BIAS)));
     }
 
-    /** No mask hides them, they have no position, and a sink counts once, with the other keys; a cap applies to all keys. */
+    /**
+     * Returns the options of attention to the extra keys. No mask hides the extra keys, they have no positions, and a sink counts only
+     * once, with the other keys. A soft-cap applies to all keys.
+     */
     private static AttentionOptions alone(AttentionOptions options) {
         ScoreOptions capped = ScoreOptions.NONE.withSoftCap(options.scores().softCap());
         return options.withMask(Mask.NONE).withScores(capped);
@@ -115,8 +118,8 @@ final class ExtraKeys {
     }
 
     /**
-     * Returns the options of attention to them, from the dropout of the call. They are counted from 0 like the other keys, with another
-     * seed, so that they are not dropped together with the first keys.
+     * Returns the options of attention to the extra keys, from the dropout of the call. The extra keys are counted from 0 like the other
+     * keys. Another seed ensures that they are not dropped together with the first keys.
      */
     AttentionOptions options(AttentionDropout dropout) {
         return options.withDropout(new AttentionDropout(dropout.rate(), ~dropout.seed()));

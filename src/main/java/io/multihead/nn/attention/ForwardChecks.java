@@ -38,7 +38,7 @@ final class ForwardChecks {
      */
     record Checked(AxisLayout axes, Mask mask) {}
 
-    /** Fails unless everything fits. */
+    /** Checks all arguments of a call. */
     static Checked check(
             Compute cpu,
             LayerParameters parameters,

@@ -43,7 +43,7 @@ public final class GatedCrossAttention {
     /**
      * {@return a block with given parameters}
      *
-     * @param config of the block
+     * @param config the configuration of the block
      * @param parameters gives the tensor of a name, or null if there is none, as for {@link MultiHeadAttention#of}; tensors are shared,
      *     not copied
      * @throws IllegalArgumentException if a parameter is missing, or a shape or element type does not fit
@@ -82,7 +82,7 @@ public final class GatedCrossAttention {
      * within {@code 1 / sqrt(inputs)}, normalizations 1 and 0, gates 0, so that the block begins as the identity}
      *
      * @param arena owns the parameters; must stay open while the block is used
-     * @param config the same as for {@link #of}
+     * @param config the configuration of the block
      * @param seed any number; the same one gives the same parameters
      */
     public static GatedCrossAttention initialize(Arena arena, Config config, long seed) {
@@ -123,7 +123,7 @@ public final class GatedCrossAttention {
      * @param cpu threads and scratch memory
      * @param inputs x {@code [batch, tokens, embedDim]} as query, the media {@code [batch, mediaTokens, mediaDim]} as both key and
      *     value ({@link MultiHeadInputs#of(Tensor, Tensor)}), and a mask; the media may be x itself
-     * @param y of x's shape, written; overlaps no input, mask or parameter
+     * @param y a tensor of x's shape, written; overlaps no input, mask or parameter
      * @throws IllegalArgumentException if a shape or element type does not fit, before anything is written
      */
     public void forward(Compute cpu, MultiHeadInputs inputs, Tensor y) {
@@ -146,8 +146,8 @@ public final class GatedCrossAttention {
      *
      * @param cpu threads and scratch memory, for backward too
      * @param inputs as for {@link #forward}; must stay alive and unchanged until the pass is closed
-     * @param y of x's shape, written
-     * @param seed of dropout
+     * @param y a tensor of x's shape, written
+     * @param seed the seed of dropout
      * @return the pass, for one caller at a time
      * @throws IllegalArgumentException if a shape or element type does not fit, before anything is written
      */
@@ -181,7 +181,7 @@ public final class GatedCrossAttention {
      * @param feedForward features between the two linear layers
      * @param activation the function after the first linear layer
      * @param dropout dropout rate after attention, activation and feed-forward network, in training
-     * @param epsilon of the normalizations
+     * @param epsilon the epsilon of the normalizations
      */
     public record Config(
             MultiHeadConfig attention, long feedForward, Activation activation, double dropout, double epsilon) {
@@ -211,7 +211,7 @@ public final class GatedCrossAttention {
         /**
          * {@return this configuration with another activation}
          *
-         * @param changed after the first linear layer
+         * @param changed the activation after the first linear layer
          */
         public Config withActivation(Activation changed) {
             return new Config(attention, feedForward, changed, dropout, epsilon);
@@ -229,7 +229,7 @@ public final class GatedCrossAttention {
         /**
          * {@return this configuration with other attention}
          *
-         * @param changed of cross-attention
+         * @param changed the configuration of cross-attention
          */
         public Config withAttention(MultiHeadConfig changed) {
             return new Config(changed, feedForward, activation, dropout, epsilon);

@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
  * @param attention the attention from normalized tokens to media
  * @param attentionNorm normalizes the tokens
  * @param attentionDropout dropout after attention in training; null for none
- * @param feedForward the feed-forward network after its normalization, and dropout
- * @param parameters of all parts, and the gates
+ * @param feedForward the normalization, the feed-forward network and dropout, in this order
+ * @param parameters the parameters of all parts, and the gates
  */
 record GatedParts(
         MultiHeadAttention attention,

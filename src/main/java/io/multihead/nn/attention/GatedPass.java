@@ -13,8 +13,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A recorded call of {@link GatedCrossAttention}. Not thread-safe; inputs, output and parameters must not change before
- * it is closed.
+ * A recorded call of {@link GatedCrossAttention}. Not thread-safe; inputs, output and parameters must not change before the pass is
+ * closed.
  */
 public final class GatedPass implements Pass {
     private final GatedParts parts;
@@ -50,7 +50,7 @@ public final class GatedPass implements Pass {
     }
 
     /**
-     * Computes the gradients of x and of the parameters, but not of the media unless it is x; see the other method.
+     * Computes the gradients of x and of the parameters, but not of the media unless the media is x; see the other method.
      *
      * @throws IllegalArgumentException if a shape does not fit or tensors overlap, before anything is written
      */
@@ -62,12 +62,12 @@ public final class GatedPass implements Pass {
     /**
      * Computes the gradients of a loss from its gradient with respect to the output. May be called several times.
      *
-     * @param outputGradient of the output's shape
+     * @param outputGradient a tensor of the output's shape
      * @param inputGradients the gradients of the call's inputs, written: the gradient of x as query, of the media as key, and null as
      *     value, because the media is both key and value. If the media is x itself, the query's gradient contains both and the key's is
      *     null
-     * @param gradients by the names of {@link GatedCrossAttention#parameters}: the parameters' gradients are added to them;
-     *     parameters without a tensor here are skipped
+     * @param gradients tensors by the names of {@link GatedCrossAttention#parameters}: the parameters' gradients are added to
+     *     them; parameters without a tensor here are skipped
      * @throws IllegalArgumentException if a shape does not fit or tensors overlap, before anything is written
      * @throws IllegalStateException if the pass is closed
      */

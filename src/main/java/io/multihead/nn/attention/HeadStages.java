@@ -33,7 +33,7 @@ final class HeadStages {
         this.sequences = sequences;
     }
 
-    /** Returns the heads that attention reads. Without a norm, the projected heads themselves are rotated. */
+    /** Returns the heads that attention reads. Without a norm, the projected heads are rotated in place. */
     ProjectedHeads forward(TensorArena arena, ProjectedHeads projected) {
         Tensor query = normalized(arena, projected.query(), LayerParameters.QUERY_NORM);
         Tensor key = normalized(arena, projected.key(), LayerParameters.KEY_NORM);
@@ -75,11 +75,11 @@ final class HeadStages {
      * Converts the gradients of the heads that attention reads to the gradients of the projected heads, and adds the gradients of the
      * norms.
      *
-     * @param projected the heads of the call before these stages; rotated if there is no norm, and then not read
+     * @param projected the heads of the call before these stages; without a norm, these were rotated in place and are not read
      * @param into changed
      */
     void backward(ProjectedHeads projected, ProjectedHeads into, Map<String, Tensor> gradients) {
-        // the gradient of a rotation is the rotation back
+        // the gradient of a rotation is the inverse rotation of the upstream gradient
         if (rope != null) {
             Tensor query = into.query();
             Tensor key = into.key();

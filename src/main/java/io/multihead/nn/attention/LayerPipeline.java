@@ -10,8 +10,8 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The forward pass of the layer, in inference and in training: project the inputs, attend, project the concatenated heads. The {@link
- * Projector} contains the differences between the two. As thread-safe as the projector.
+ * The forward pass of the layer, in inference and in training: project the inputs, attend, project the concatenated heads. The
+ * {@link Projector} contains the differences between the two. The pipeline is thread-safe if the projector is.
  */
 final class LayerPipeline {
     private final LayerParameters parameters;
@@ -30,7 +30,7 @@ final class LayerPipeline {
         this.dropout = dropout;
     }
 
-    /** Returns the pipeline of inference, which packs the weights; for any number of calls. */
+    /** Returns the pipeline of inference, which packs the weights and serves any number of calls. */
     static LayerPipeline packed(LayerParameters parameters) {
         return new LayerPipeline(parameters, new PackedProjector(parameters), false, AttentionDropout.NONE);
     }
@@ -47,9 +47,9 @@ final class LayerPipeline {
      * @param stages the steps on the projected heads
      * @param heads query, key and value in the form that attention read
      * @param attended the concatenated heads {@code [batch, queries, heads * valueDim]}, before the head mask
-     * @param attention the same as heads, and log-sum-exp
+     * @param attention the output of attention as separate heads, and log-sum-exp
      * @param weights the attention weights, if the outputs requested any
-     * @param options of the call to attention
+     * @param options the options of the call of attention
      * @param extraKeys the extra keys, or null
      */
     record Saved(

@@ -37,7 +37,7 @@ public final class MultiHeadAttention implements Layer {
      * in_proj_bias}, {@code out_proj.bias}, {@code bias_k}, {@code bias_v}}. Weights are {@code [out, in]} as in PyTorch; the fused one
      * holds the rows for query, key and value in this order.
      *
-     * @param config of the layer
+     * @param config the configuration of the layer
      * @param parameters gives the parameter of a name, or null if there is none, such as {@code file::find} of a {@link
      *     io.multihead.format.Safetensors} and {@code Map::get}. It is also called for parameters that the configuration lacks, and must then return
      *     null. The layer shares the memory of the tensors
@@ -49,13 +49,13 @@ public final class MultiHeadAttention implements Layer {
     }
 
     /**
-     * {@return a layer with new f32 parameters, drawn from PyTorch's distributions: input projections Xavier-uniform (Glorot and Bengio
-     * 2010; a fused weight as one matrix), key and value biases Xavier-normal, the output projection uniform within {@code 1 /
-     * sqrt(inputs)}, all other biases 0}. The numbers depend only on the seed and the configuration: SplitMix64 (Steele et al. 2014), one
-     * parameter after the other in the order of {@link #parameters()}. They differ from PyTorch's numbers for that seed.
+     * {@return a layer with new f32 parameters, drawn from PyTorch's distributions: input projections Xavier-uniform (Glorot and Bengio 2010; a fused
+     * weight as one matrix), key and value biases Xavier-normal, the output projection uniform within {@code 1 / sqrt(inputs)}, all other biases 0}.
+     * The numbers depend only on the seed and the configuration: SplitMix64 (Steele et al. 2014), one parameter after another in the order of
+     * {@link #parameters()}. They differ from the numbers that PyTorch draws with the same seed.
      *
      * @param arena owns the parameters; must stay open while the layer is used
-     * @param config of the layer
+     * @param config the configuration of the layer
      * @param seed any number
      */
     public static MultiHeadAttention initialize(Arena arena, MultiHeadConfig config, long seed) {
@@ -166,7 +166,7 @@ public final class MultiHeadAttention implements Layer {
      * @param cpu threads and scratch memory, for backward too
      * @param inputs query, key, value and masks; must stay alive and unchanged until the pass is closed
      * @param outputs written, and must stay alive until the pass is closed; attention weights are returned without dropout
-     * @param seed of dropout
+     * @param seed the seed of dropout
      * @return the pass, for one caller at a time
      * @throws IllegalArgumentException if a shape or element type does not fit or an output overlaps something, before anything is written
      */
@@ -187,10 +187,10 @@ public final class MultiHeadAttention implements Layer {
      * reduced to these heads ({@link io.multihead.attention.AttentionOptions#selectHeads}).
      *
      * @param arena owns the copies
-     * @param heads the heads that stay, each at most once, in the desired order
+     * @param heads the heads to keep, each at most once, in the desired order
      * @return the smaller layer; its output equals the output of this layer with the other heads masked, except for rounding
-     * @throws IllegalArgumentException if no head stays, a head does not exist or is repeated, heads share keys, or the
-     *     configuration has a modifier of scores, which would see other head indices
+     * @throws IllegalArgumentException if no head is kept, a head does not exist or is repeated, heads share keys, or the configuration has a
+     *     modifier of scores, which would see other head indices
      */
     public MultiHeadAttention keepHeads(Arena arena, int... heads) {
         return new MultiHeadAttention(HeadExtraction.keep(parameters, Checks.notNull(arena, "arena"), heads));

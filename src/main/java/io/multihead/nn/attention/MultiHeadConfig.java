@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
 public final class MultiHeadConfig {
     private final Options options;
 
-    /** All options. The nested records check theirs. */
+    /** All options. Each nested record checks its own options. */
     private record Options(
             Features features,
             Heads heads,
@@ -91,7 +91,7 @@ public final class MultiHeadConfig {
             Checks.atLeast(keyValue, 1, "keyValueHeads");
             Checks.atLeast(headDim, 1, "headDim");
             Checks.atLeast(valueDim, 1, "valueDim");
-            // so that the widths of all three projections add up without overflow
+            // below this limit, the widths of all three projections add up without overflow
             long most = Long.MAX_VALUE / 3 / query;
             requireAtMost(headDim, most, query, "headDim");
             requireAtMost(valueDim, most, query, "valueDim");
@@ -167,7 +167,7 @@ public final class MultiHeadConfig {
         return new MultiHeadConfig(options.with(new Heads(queryHeads(), keyValueHeads(), headDim(), valueDim)));
     }
 
-    /** Returns this configuration for some of its heads, each with its own key, and their options. */
+    /** Returns this configuration for some of its heads, with the options of these heads. Each head has its own key. */
     MultiHeadConfig selectHeads(Arena arena, int... heads) {
         AttentionOptions attention = options.attention.selectHeads(arena, heads);
         return new MultiHeadConfig(options.with(new Heads(heads.length, heads.length, headDim(), valueDim())))
@@ -207,7 +207,7 @@ public final class MultiHeadConfig {
      * {@return this configuration with or without a learned key and value after the projected ones} Scale, soft-cap and dropout
      * apply to its score, too; masks, linear biases and modifiers do not.
      *
-     * @param keyValueBias whether the layer has them
+     * @param keyValueBias whether the layer has this key and value
      */
     public MultiHeadConfig withKeyValueBias(boolean keyValueBias) {
         return new MultiHeadConfig(options.with(new Extras(bias(), keyValueBias, zeroKey())));
@@ -217,7 +217,7 @@ public final class MultiHeadConfig {
      * {@return this configuration with or without a key and value of zeros after all others} Options apply to its score in the same way as in
      * {@link #withKeyValueBias}.
      *
-     * @param zeroKey whether the layer has them
+     * @param zeroKey whether the layer has this key and value
      */
     public MultiHeadConfig withZeroKey(boolean zeroKey) {
         return new MultiHeadConfig(options.with(new Extras(bias(), keyValueBias(), zeroKey)));

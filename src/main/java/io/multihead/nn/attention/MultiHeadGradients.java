@@ -4,19 +4,19 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The tensors to which {@link MultiHeadPass} writes the gradients of the inputs of a call of {@link MultiHeadAttention}. The caller owns all memory;
+ * The tensors to which {@link MultiHeadPass} writes the gradients of the inputs of a call of {@link MultiHeadAttention}. The caller owns all memory.
  * Element types are floating-point, strides are arbitrary, and no two tensors may overlap. A gradient that is null is not computed.
  *
  * <p>If one tensor was given as query and key, or as key and value, the first of the two gradients receives the whole gradient and the other must be
  * null.
  *
- * @param query of the query's shape
- * @param key of the key's shape
- * @param value of the value's shape
- * @param scoreBias of the shape of a bias of the mask: the scores' gradient, summed over the axes along which it is broadcast
- * @param headMask of the head mask's shape, or {@code [heads]} or {@code [batch, heads]} if the call had none, which means ones:
- *     {@code sum att_h o dAtt_h} for every head (or every head of every example), from which Michel et al. (2019, equation 2)
- *     compute the importance of a head
+ * @param query a tensor of the query's shape
+ * @param key a tensor of the key's shape
+ * @param value a tensor of the value's shape
+ * @param scoreBias of the shape of the mask's bias: the gradient of the scores, summed over the axes along which the bias is broadcast
+ * @param headMask of the head mask's shape: {@code sum att_h o dAtt_h} for every head, or for every head of every example, from which Michel et al.
+ *     (2019, equation 2) compute the importance of a head. If the call had no head mask, which means factors of 1, the shape is {@code [heads]} or
+ *     {@code [batch, heads]}
  * @param sinks {@code [queryHeads]}: gradient of the sinks of the configuration's options
  */
 public record MultiHeadGradients(
@@ -26,13 +26,13 @@ public record MultiHeadGradients(
         @Nullable Tensor scoreBias,
         @Nullable Tensor headMask,
         @Nullable Tensor sinks) {
-    /** Gradients without a gradient of an input. */
+    /** No gradient of any input. */
     public static final MultiHeadGradients NONE = new MultiHeadGradients(null, null, null, null, null, null);
 
     /**
      * Allocates the gradient of self-attention's one input.
      *
-     * @param x of the input's shape; null if not needed
+     * @param x a tensor of the input's shape; null if not needed
      * @return the tensors of the gradients
      */
     public static MultiHeadGradients of(@Nullable Tensor x) {
@@ -42,7 +42,7 @@ public record MultiHeadGradients(
     /**
      * Creates the gradients of cross-attention with one tensor as key and value.
      *
-     * @param query of the query's shape
+     * @param query a tensor of the query's shape
      * @param memory of the shape of the tensor that was key and value; null if not needed
      * @return the tensors of the gradients
      */
@@ -53,9 +53,9 @@ public record MultiHeadGradients(
     /**
      * Allocates the gradients of three different inputs.
      *
-     * @param query of the query's shape
-     * @param key of the key's shape
-     * @param value of the value's shape
+     * @param query a tensor of the query's shape
+     * @param key a tensor of the key's shape
+     * @param value a tensor of the value's shape
      * @return the tensors of the gradients
      */
     public static MultiHeadGradients of(@Nullable Tensor query, @Nullable Tensor key, @Nullable Tensor value) {
@@ -65,7 +65,7 @@ public record MultiHeadGradients(
     /**
      * {@return these gradients, and the gradient of a bias of the mask}
      *
-     * @param tensor of the bias's shape
+     * @param tensor a tensor of the bias's shape
      */
     public MultiHeadGradients withScoreBias(@Nullable Tensor tensor) {
         return new MultiHeadGradients(query, key, value, tensor, headMask, sinks);

@@ -10,10 +10,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * The inputs of one call of {@link MultiHeadAttention}. Immutable; tensors are shared, not copied, and must stay unchanged during the call.
  *
- * <p>Query, key and value are {@code [batch, tokens, features]}, {@code [tokens, batch, features]} if the configuration is not batch-first, {@code
- * [tokens, features]} without a batch, or have more axes. Then the configuration's attention axes are flattened into tokens, and all other axes
- * except the last into the batch. Element types are floating-point, and strides are arbitrary. Below, {@code queries} and {@code keys} are
- * the numbers of tokens after this flattening.
+ * <p>Query, key and value are {@code [batch, tokens, features]}, {@code [tokens, batch, features]} if the configuration is not batch-first,
+ * {@code [tokens, features]} without a batch, or have more axes. In the last case, the configuration's attention axes are flattened into tokens,
+ * and all other axes except the last into the batch. Element types are floating-point, and strides are arbitrary. Below, {@code queries} and
+ * {@code keys} are the numbers of tokens after this flattening.
  *
  * <p>Sequences of different lengths are packed one after another in one batch, {@code [tokens, features]}, and divided by
  * {@link #withSequences(PackedSequences)}.

@@ -21,8 +21,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A recorded call of {@link MultiHeadAttention}. It keeps the projected heads, their attention and its log-sum-exp, all linear in the
- * number of tokens, and the attention weights if they were requested. Not thread-safe; inputs, outputs and parameters must
- * not change before it is closed.
+ * number of tokens, and the attention weights if they were requested. Not thread-safe; inputs, outputs and parameters must not change
+ * before the pass is closed.
  */
 public final class MultiHeadPass implements Pass {
     private final Compute cpu;
@@ -79,9 +79,9 @@ public final class MultiHeadPass implements Pass {
     /**
      * Computes the gradients of a loss from its gradient with respect to the output. May be called several times.
      *
-     * @param outputGradient of the output's shape
+     * @param outputGradient a tensor of the output's shape
      * @param inputGradients the gradients of the call's inputs, written
-     * @param gradients by the names of {@link MultiHeadAttention#parameters}: the parameters' gradients are added to them;
+     * @param gradients tensors by the names of {@link MultiHeadAttention#parameters}: the parameters' gradients are added to them;
      *     parameters without a tensor here are skipped
      * @throws IllegalArgumentException if a shape does not fit or tensors overlap, before anything is written
      * @throws IllegalStateException if the pass is closed
@@ -98,7 +98,7 @@ public final class MultiHeadPass implements Pass {
      *
      * @param outputGradients of the shapes of the outputs; a null gradient of weights means 0
      * @param inputGradients the gradients of the call's inputs, written
-     * @param gradients by the names of {@link MultiHeadAttention#parameters}: the parameters' gradients are added to them;
+     * @param gradients tensors by the names of {@link MultiHeadAttention#parameters}: the parameters' gradients are added to them;
      *     parameters without a tensor here are skipped
      * @throws IllegalArgumentException if a shape does not fit, tensors overlap, or a gradient of weights is given and the
      *     call returned no weights, before anything is written
@@ -169,9 +169,9 @@ public final class MultiHeadPass implements Pass {
     }
 
     /**
-     * Goes back through attention. The extra keys are a second part of the same softmax: with log-sum-exp and output of the whole,
-     * each part's backward gives its own gradients exactly, and the query's are their sum. The addend of D of one part's weights
-     * enters the other as a gradient of log-sum-exp.
+     * Computes the backward pass of attention. The extra keys are a second part of the same softmax. With the log-sum-exp and the output
+     * of the whole softmax, the backward pass of each part gives the exact gradients of its keys and values, and the gradients of the
+     * queries are sums over both parts. The term that the weights of one part add to D enters the other part as a gradient of log-sum-exp.
      */
     private void attendBack(
             TensorArena scratch,

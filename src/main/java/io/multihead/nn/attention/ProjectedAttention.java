@@ -65,8 +65,8 @@ public final class ProjectedAttention implements Layer {
      * @param key gives keyValueHeads x headDim features
      * @param value gives keyValueHeads x valueDim features
      * @param output takes queryHeads x valueDim features
-     * @throws IllegalArgumentException if the configuration has unsupported options: biases of keys and values, a key of zeros, norms of
-     *     heads, other axes, scores without a derivative; or a name of the layers stands for several tensors
+     * @throws IllegalArgumentException if the configuration has unsupported options: biases of keys and values, a key of zeros, norms of heads,
+     *     other axes, scores without a derivative; or two tensors of the layers have the same name
      */
     public static ProjectedAttention of(MultiHeadConfig config, Layer query, Layer key, Layer value, Layer output) {
         Checks.notNull(config, "config");

@@ -4,7 +4,7 @@ import io.multihead.internal.nn.Views;
 import io.multihead.tensor.Tensor;
 
 /**
- * Query, key and value as heads, after projection; or their gradients.
+ * Query, key and value as heads after projection, or the gradients of these heads.
  *
  * @param query {@code [batch, queryHeads, queries, headDim]}
  * @param key {@code [batch, keyValueHeads, keys, headDim]}

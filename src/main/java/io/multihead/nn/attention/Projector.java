@@ -7,8 +7,8 @@ import io.multihead.tensor.Tensor;
 /** Projects the inputs and the output of a layer: with packed weights, or with linear layers that record the values that backward needs. */
 interface Projector {
     /**
-     * Projects query, key and value {@code [batch, tokens, features]}; if all three are one tensor, this is self-attention, for which a
-     * fused weight needs one product.
+     * Projects query, key and value {@code [batch, tokens, features]}. If all three are one tensor, the call is self-attention, and a fused
+     * weight needs only one product.
      */
     ProjectedHeads project(Compute cpu, TensorArena arena, Tensor query, Tensor key, Tensor value);
 

@@ -64,7 +64,10 @@ final class RecordedProjector implements Projector {
         return arena.f32(like.dim(0), like.dim(1), features);
     }
 
-    /** Backward through the output projection: writes the gradient of the concatenated heads, and adds the gradients of the parameters. */
+    /**
+     * Computes the backward pass of the output projection: writes the gradient of the concatenated heads, and adds the gradients of the
+     * parameters.
+     */
     void backwardOutput(Tensor outputGradient, Tensor attendedGradient, Map<String, Tensor> parameterGradients) {
         Map<String, Tensor> own = new LinkedHashMap<>();
         putIfPresent(own, "weight", parameterGradients.get(LayerParameters.OUTPUT_WEIGHT));
@@ -101,7 +104,7 @@ final class RecordedProjector implements Projector {
             Map<Projection, Tensor> separate, @Nullable Tensor fused, ProjectedHeads heads) {}
 
     /**
-     * Backward through the input projections: adds the gradients of parameters.
+     * Computes the backward pass of the input projections: adds the gradients of parameters.
      *
      * @param to the tensors of the gradients of the inputs {@code [batch, tokens, features]}, written; none if not needed. If one tensor
      *     was given as several inputs, the first gradient tensor of these inputs receives the sum

@@ -43,7 +43,7 @@ public final class TransformerBlock implements Layer {
     private final Layer norm1;
     private final Layer norm2;
     private final Sequence layers;
-    /** In PyTorch's order, which is not the order of computation and does not depend on {@code normFirst}. */
+    /** Parameters in PyTorch's order, which is not the order of computation and does not depend on {@code normFirst}. */
     private final Map<String, Tensor> parameters;
 
     private TransformerBlock(
@@ -67,7 +67,7 @@ public final class TransformerBlock implements Layer {
                 : Sequence.of(residual(config, attend), first, residual(config, transform), second);
     }
 
-    /** Returns the sum of the input and the results of parts and dropout. */
+    /** Returns a residual connection around parts and dropout. */
     private static Part residual(Config config, Part... parts) {
         List<Part> all = new ArrayList<>(List.of(parts));
         if (config.dropout > 0) {
@@ -79,7 +79,7 @@ public final class TransformerBlock implements Layer {
     /**
      * {@return a block with given parameters}
      *
-     * @param config of the block
+     * @param config the configuration of the block
      * @param parameters gives the tensor of a name, or null if there is none, as for {@link MultiHeadAttention#of}; shared, not copied
      * @throws IllegalArgumentException if a parameter is missing, or a shape or element type does not fit
      */
@@ -108,7 +108,7 @@ public final class TransformerBlock implements Layer {
      * linear layers uniform within {@code 1 / sqrt(inputs)} (without biases if there is a gate), norms 1 and 0}
      *
      * @param arena owns the parameters; must stay open while the block is used
-     * @param config of the block
+     * @param config the configuration of the block
      * @param seed any number
      */
     public static TransformerBlock initialize(Arena arena, Config config, long seed) {
@@ -183,7 +183,7 @@ public final class TransformerBlock implements Layer {
      * MultiHeadAttention#keepHeads}.
      *
      * @param arena owns the copies of the attention's parameters; all others are shared
-     * @param heads the heads that stay
+     * @param heads the heads to keep
      * @return the smaller block
      */
     public TransformerBlock keepHeads(Arena arena, int... heads) {
@@ -259,10 +259,10 @@ public final class TransformerBlock implements Layer {
      * @param attention configuration of self-attention; its dropout applies to the attention
      *     weights
      * @param feedForward features between the two linear layers
-     * @param activation after the first of them
+     * @param activation the function after the first linear layer
      * @param layers the kinds and places of the block's layers
-     * @param dropout rate behind attention, activation and feed-forward network, in training
-     * @param epsilon of the normalizations
+     * @param dropout dropout rate after attention, activation and feed-forward network, in training
+     * @param epsilon the epsilon of the normalizations
      */
     public record Config(
             MultiHeadConfig attention,
@@ -334,7 +334,7 @@ public final class TransformerBlock implements Layer {
         /**
          * {@return this configuration with another activation}
          *
-         * @param changed after the first linear layer
+         * @param changed the activation after the first linear layer
          */
         public Config withActivation(Activation changed) {
             return new Config(attention, feedForward, changed, layers, dropout, epsilon);

@@ -11,8 +11,9 @@ final class WeightsGradient {
     private WeightsGradient() {}
 
     /**
-     * Returns the gradient of every head's weights {@code [batch, heads, queries, keys]}, to which the gradient of their mean adds {@code 1
-     * / heads} of itself; null if the caller gives neither gradient. It is a view of the caller's tensor if nothing needs to be computed.
+     * Returns the gradient of every head's weights {@code [batch, heads, queries, keys]}, to which the gradient of the averaged weights
+     * adds {@code 1 / heads} of itself; null if the caller gives neither gradient. The result is a view of the caller's tensor if nothing
+     * needs to be computed.
      */
     static @Nullable Tensor perHead(Compute cpu, TensorArena scratch, long heads, MultiHeadOutputs gradients) {
         Tensor perHead = gradients.headWeights() == null ? null : HeadWeights.batched(gradients.headWeights(), 4);

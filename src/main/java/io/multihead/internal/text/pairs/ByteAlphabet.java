@@ -5,8 +5,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /**
- * The characters that represent bytes in byte-level vocabularies (Radford et al. 2019): printable bytes are themselves, and others are from
- * U+0100 on.
+ * The characters that represent bytes in byte-level vocabularies (Radford et al. 2019): printable bytes are the same characters, and the
+ * other bytes are characters from U+0100 on.
  */
 public final class ByteAlphabet {
     private static final char[] CHARACTERS = characters();

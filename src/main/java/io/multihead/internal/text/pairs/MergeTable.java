@@ -9,10 +9,10 @@ import java.util.Arrays;
  * line.
  */
 public final class MergeTable {
-    /** A larger number of symbols does not fit in an entry together with the number of the merge. */
+    /** The largest number of symbols that fits in an entry together with the number of the merge. */
     public static final int MOST_SYMBOLS = (1 << 20) - 1;
 
-    /** A larger number of merges does not fit in an entry. */
+    /** The largest number of merges that fits in an entry. */
     static final int MOST_MERGES = (1 << 24) - 1;
 
     private static final int SYMBOL_BITS = 20;
@@ -30,7 +30,7 @@ public final class MergeTable {
     private int shift = Long.SIZE - SMALLEST;
     private int size;
 
-    /** A table of numbered merges, whose pairs are added with {@link #put}. */
+    /** Creates a table of numbered merges, whose pairs are added with {@link #put}. */
     public MergeTable(int[] ranks, int[] results) {
         this.ranks = ranks;
         this.results = results;
@@ -95,7 +95,7 @@ public final class MergeTable {
         return (long) left << SYMBOL_BITS | right;
     }
 
-    /** Fibonacci hashing (Knuth, The Art of Computer Programming 3, section 6.4). */
+    /** Returns the slot of a pair, with Fibonacci hashing (Knuth, The Art of Computer Programming 3, section 6.4). */
     private int slot(long pair) {
         return (int) (pair * 0x9E3779B97F4A7C15L >>> shift);
     }

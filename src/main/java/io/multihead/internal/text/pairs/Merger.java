@@ -3,12 +3,12 @@ package io.multihead.internal.text.pairs;
 import java.util.Arrays;
 
 /**
- * Merges neighboring symbols until no pair of them merges: always the pair whose merge has the lowest rank, and the leftmost of equal ones
- * (Sennrich et al. 2016, section 3.2). Short words are searched again for each merge; long words have a heap of pairs, so that n symbols
- * always take a time of n log n. It keeps its arrays for the next word. Not thread-safe.
+ * Merges neighboring symbols until no pair of them merges. Each step merges the pair whose merge has the lowest rank, and the leftmost of
+ * equal pairs (Sennrich et al. 2016, section 3.2). Short words are searched again for each merge; long words have a heap of pairs, so that
+ * n symbols always take a time of n log n. The arrays are kept for the next word. Not thread-safe.
  */
 public final class Merger {
-    /** Up to this length, a search of the whole word is faster than a heap. */
+    /** The length up to which a search of the whole word is faster than a heap. */
     static final int SHORT = 40;
 
     private static final int NO_RANK = Integer.MAX_VALUE;
@@ -20,7 +20,7 @@ public final class Merger {
     private final int[] merges = new int[SHORT];
     private int[] next = {};
     private int[] previous = {};
-    /** Ranks and, in the lower bits, positions of pairs; a binary heap with the smallest first. */
+    /** A binary heap of the ranks and, in the lower bits, the positions of pairs, with the smallest first. */
     private long[] heap = {};
 
     private int heapSize;
@@ -84,7 +84,9 @@ public final class Merger {
             int left = (int) least;
             int right = next[left];
             int merge = right < count ? table.find(symbols[left], symbols[right]) : -1;
-            // a pair that has changed since then may have the same rank as before; it is then separately in the heap
+            // a pair that has changed since it was added may have the same rank as before; the changed pair has a
+            // separate entry in the
+            // heap
             if (merge < 0 || table.rank(merge) != (int) (least >>> Integer.SIZE)) {
                 continue;
             }

@@ -10,15 +10,15 @@ import java.util.stream.IntStream;
  * twice has no effect.
  */
 public final class CharacterTable {
-    /** Part of a word. */
+    /** The code point is a part of a word. */
     public static final int LETTER = 0;
-    /** Ends a word. */
+    /** The code point ends a word. */
     public static final int SPACE = 1;
-    /** Vanishes without ending a word. */
+    /** The code point is removed, and does not end a word. */
     public static final int REMOVED = 2;
-    /** A separate word. */
+    /** The code point is a separate word. */
     public static final int ALONE = 3;
-    /** Several code points; the low bits are an index of {@link #expansion}. */
+    /** The code point becomes several code points; the low bits are an index of {@link #expansion}. */
     public static final int SEVERAL = 4;
 
     private static final int KIND_SHIFT = 21;
@@ -27,14 +27,14 @@ public final class CharacterTable {
     private static final int CAPITAL_I_WITH_DOT = 0x130;
     private static final int COMBINING_DOT = 0x307;
 
-    /** Entries of 256 code points, and the code points into which some of them expand, each an entry itself. */
+    /** Entries of 256 code points, and the expansions of some of them, whose code points are also entries. */
     private record Page(int[] entries, int[][] expansions) {}
 
     private final BertSteps normalization;
     private final boolean divides;
     private final Page[] pages = new Page[(Character.MAX_CODE_POINT + 1) >> PAGE_BITS];
 
-    /** A table in which punctuation is separate. */
+    /** Creates a table in which punctuation is separate. */
     public CharacterTable(BertSteps normalization) {
         this(normalization, true);
     }
@@ -57,7 +57,7 @@ public final class CharacterTable {
         return entry & LOW_BITS;
     }
 
-    /** Returns kind and code point of a code point's normalization. */
+    /** Returns the kind and the code point of a code point's normalized form. */
     public int entry(int codePoint) {
         return page(codePoint).entries[codePoint & ((1 << PAGE_BITS) - 1)];
     }
@@ -128,7 +128,7 @@ public final class CharacterTable {
         return kind << KIND_SHIFT | low;
     }
 
-    /** Control, format and private-use characters; unassigned ones stay. */
+    /** Returns whether a code point is a control, format or private-use character; unassigned code points are kept. */
     private static boolean isRemoved(int codePoint) {
         if (codePoint == '\t' || codePoint == '\n' || codePoint == '\r') {
             return false;
@@ -140,12 +140,12 @@ public final class CharacterTable {
                 };
     }
 
-    /** Unicode's White_Space. */
+    /** Returns whether a code point has Unicode's property White_Space. */
     public static boolean isSpace(int codePoint) {
         return codePoint >= '\t' && codePoint <= '\r' || codePoint == 0x85 || Character.isSpaceChar(codePoint);
     }
 
-    /** The ranges of the original tokenizer; it omits U+2B820 to U+2B91F. */
+    /** Returns whether a code point is in the ranges of the original tokenizer, which omit U+2B820 to U+2B91F. */
     private static boolean isIdeograph(int codePoint) {
         return within(codePoint, 0x4e00, 0x9fff)
                 || within(codePoint, 0x3400, 0x4dbf)
@@ -161,7 +161,7 @@ public final class CharacterTable {
         return codePoint >= first && codePoint <= last;
     }
 
-    /** ASCII symbols and Unicode's punctuation; other symbols, such as the euro sign, are letters. */
+    /** Returns whether a code point is an ASCII symbol or Unicode's punctuation; other symbols, such as the euro sign, are letters. */
     private static boolean isPunctuation(int codePoint) {
         if (codePoint < 0x80) {
             return codePoint > ' ' && codePoint < 0x7f && !Character.isLetterOrDigit(codePoint);

@@ -8,9 +8,9 @@ import org.jspecify.annotations.Nullable;
  * seen. Thread-safe: a page is immutable after it was stored, and computing it twice has no effect.
  */
 public final class CodePointClasses {
-    /** None of the others: punctuation, symbols, control characters, unassigned code points. */
+    /** No other class: punctuation, symbols, control characters, unassigned code points. */
     public static final int OTHER = 0;
-    /** White space but line ends. */
+    /** White space except line ends. */
     public static final int SPACE = 1;
     /** Carriage return and line feed. */
     public static final int NEWLINE = 2;
@@ -33,12 +33,12 @@ public final class CodePointClasses {
     private final IntUnaryOperator rule;
     private final @Nullable Page[] pages = new Page[(Character.MAX_CODE_POINT + 1) >> PAGE_BITS];
 
-    /** Classes by Unicode's general category. */
+    /** Creates classes from Unicode's general category. */
     public CodePointClasses() {
         this(CodePointClasses::byCategory);
     }
 
-    /** Classes with another rule, which returns 0 to 127. */
+    /** Creates classes with another rule, which returns 0 to 127. */
     public CodePointClasses(IntUnaryOperator rule) {
         this.rule = rule;
     }

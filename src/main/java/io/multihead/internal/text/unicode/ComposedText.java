@@ -8,7 +8,7 @@ public final class ComposedText {
     private static final int LAST_TRAILING = 0x11ff;
 
     public final char[] text;
-    /** For each of its characters: the beginning and the end of the characters that were composed together. */
+    /** For each character of the composed text: the beginning and the end of the characters that were composed together. */
     private final int[] starts;
 
     private final int[] ends;

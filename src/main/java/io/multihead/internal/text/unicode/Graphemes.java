@@ -6,7 +6,7 @@ package io.multihead.internal.text.unicode;
  * clusters as separate code points.
  *
  * <p>Classes follow from the general categories of the running JDK's Unicode and the exceptions that the annex names. Pages of 256 code
- * points are computed when one of them is first seen. Thread-safe: a page is immutable, and computing one twice does no harm.
+ * points are computed when one of them is first seen. Thread-safe: a page is immutable, and computing it twice has no effect.
  */
 public final class Graphemes {
     private static final byte OTHER = 0;
@@ -101,7 +101,7 @@ public final class Graphemes {
         };
     }
 
-    /** Unassigned code points that are to be ignored by default. */
+    /** Returns whether an unassigned code point is ignored by default. */
     private static boolean isIgnorable(int c) {
         return c == 0x2065 || c >= 0xfff0 && c <= 0xfff8 || c >= 0xe0000 && c <= 0xe0fff;
     }
@@ -117,8 +117,8 @@ public final class Graphemes {
     }
 
     /**
-     * Joins the previous character, except for characters that the annex excludes. Extend and SpacingMark differ only in sequences of
-     * emoji.
+     * Returns the class of a spacing mark, which joins the previous character, except for characters that the annex excludes. Extend and
+     * SpacingMark differ only in sequences of emoji.
      */
     private static byte spacingMark(int c) {
         boolean excluded =

@@ -8,17 +8,17 @@ public final class Utf8 {
 
     private Utf8() {}
 
-    /** Returns the bytes of the code point that begins with a byte. */
+    /** Returns the number of bytes of the code point that begins with a byte. */
     public static int length(byte first) {
         return first >= 0 ? 1 : first < (byte) 0xe0 ? 2 : first < (byte) 0xf0 ? 3 : 4;
     }
 
-    /** Returns the bytes of a code point; an unpaired surrogate has the bytes of U+FFFD. */
+    /** Returns the number of bytes of a code point; an unpaired surrogate has the bytes of U+FFFD. */
     public static int length(int codePoint) {
         return codePoint < 0x80 ? 1 : codePoint < 0x800 ? 2 : codePoint < 0x10000 ? 3 : 4;
     }
 
-    /** Returns the {@code char}s of the code point that begins with a byte. */
+    /** Returns the number of {@code char}s of the code point that begins with a byte. */
     public static int chars(byte first) {
         return first < 0 && first >= (byte) 0xf0 ? 2 : 1;
     }

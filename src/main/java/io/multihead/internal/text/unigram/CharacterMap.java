@@ -18,7 +18,7 @@ public final class CharacterMap {
     /** The result of a search without a match. */
     public static final long NONE = -1;
 
-    /** Maps nothing. */
+    /** A map without sequences. */
     public static final CharacterMap EMPTY = new CharacterMap(new int[0], new byte[0]);
 
     /** The largest number of bytes of a sequence; sequences of SentencePiece's own maps have up to 18. */
@@ -146,14 +146,14 @@ public final class CharacterMap {
     }
 
     /**
-     * Returns the match of the shortest sequence at a place, like HuggingFace's crate: the index of its text in the high half and its
+     * Returns the match of the shortest sequence at a place, as in HuggingFace's crate: the index of its text in the high half and its
      * length in the low half.
      */
     long shortest(byte[] text, int from, int end) {
         return find(text, from, end, true);
     }
 
-    /** Returns the match of the longest sequence at a place, like SentencePiece, in the form of {@link #shortest}. */
+    /** Returns the match of the longest sequence at a place, as in SentencePiece, in the form of {@link #shortest}. */
     public long longest(byte[] text, int from, int end) {
         return find(text, from, end, false);
     }
@@ -181,7 +181,7 @@ public final class CharacterMap {
         return found;
     }
 
-    /** Returns the bytes of the text that a match replaces. */
+    /** Returns the number of bytes of the text that a match replaces. */
     public static int length(long match) {
         return (int) match;
     }

@@ -83,7 +83,7 @@ public enum NormalizerStep {
                 at += space;
                 space = at < buffer.end ? buffer.spaceLength(at) : 0;
             }
-            // written after it was read: the space may be shorter than its source
+            // the space is written after its source was read, since it may be shorter than the source
             if (at > start) {
                 origins[size] = origin;
                 text[size++] = ' ';
@@ -108,7 +108,7 @@ public enum NormalizerStep {
         byte[] text = buffer.text;
         int[] origins = buffer.origins;
         int to = buffer.end;
-        // from the end on, so that nothing is overwritten before it was moved
+        // moved from the end on, so that no byte is overwritten before it was moved
         origins[to] = origins[from];
         while (from < to) {
             from--;

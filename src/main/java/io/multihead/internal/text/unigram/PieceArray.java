@@ -14,7 +14,7 @@ import java.util.List;
  * that no text has. No two nodes have the same state, so a byte that matches is a child. Immutable and thread-safe.
  */
 public final class PieceArray {
-    /** Where all pieces begin. */
+    /** The state at which all pieces begin. */
     public final int root;
 
     /** A piece and its value, 0 to {@link #MOST_VALUE}. */
@@ -65,7 +65,7 @@ public final class PieceArray {
         }
     }
 
-    /** Makes the array of pieces. All must be different; none may be empty, or contain a byte of 0 or {@link #VALUE}. */
+    /** Makes the array of pieces. All pieces must be different. No piece may be empty, or contain a byte of 0 or {@link #VALUE}. */
     public PieceArray(List<Entry> pieces) {
         Entry[] sorted = sorted(pieces);
         root = sorted.length == 0 ? 0 : place(sorted, 0, sorted.length, 0);
@@ -84,7 +84,7 @@ public final class PieceArray {
             for (int b = 0; b < KEY_BYTES; b++) {
                 keys[i] = keys[i] << Byte.SIZE | (b < piece.length ? piece[b] & 0xff : 0);
             }
-            // with the sign bit adapted: keys are compared as signed numbers
+            // the sign bit is inverted, because keys are compared as signed numbers
             keys[i] = (keys[i] << INDEX_BITS | i) ^ Long.MIN_VALUE;
         }
         Arrays.sort(keys);

@@ -45,7 +45,7 @@ public record SentenceNormalizer(CharacterMap map, PieceArray userDefined, boole
         return match == CharacterMap.NONE ? Utf8.length(buffer.source[at]) : CharacterMap.length(match);
     }
 
-    /** Returns the bytes of the longest user-defined piece at a place, or 0. */
+    /** Returns the number of bytes of the longest user-defined piece at a place, or 0. */
     private int userDefined(UnigramBuffer buffer, int from) {
         int longest = 0;
         int state = userDefined.root;

@@ -7,7 +7,7 @@ import java.util.List;
 
 /**
  * Reads the parts of a {@code tokenizer.json} that change normalized text: Strip, and Replace in the forms that files of XLM-R, ALBERT and
- * model2vec use. Any other part is an error that names it.
+ * model2vec use. Any other part is an error that names the part.
  */
 public final class StepsJson {
     private static final String MARK = "\u2581";
@@ -57,7 +57,10 @@ public final class StepsJson {
         }
     }
 
-    /** model2vec has a part for each character. Their order has no effect, since none of them produces another punctuation character. */
+    /**
+     * Reads a part for one punctuation character. Files of model2vec have a part for each character. The order of these parts has no
+     * effect, since none of them produces another punctuation character.
+     */
     private void partPunctuation(JsonObject part, String character, String content) {
         boolean known = character.length() == 1 && NormalizerStep.PUNCTUATION.contains(character);
         if (!known || !content.equals(" " + character + " ")) {

@@ -9,7 +9,7 @@ import java.util.Arrays;
  * word. Reused from call to call; not thread-safe.
  */
 public final class UnigramBuffer {
-    /** The beginning of the normalized text: before it is room for a mark. */
+    /** The index of the first byte of the normalized text. A mark may be stored before it. */
     public static final int START = 1;
     /** U+2581, which represents a space, in one byte that UTF-8 does not have. */
     public static final byte MARK = (byte) 0xff;
@@ -92,7 +92,7 @@ public final class UnigramBuffer {
         origins = Arrays.copyOf(origins, longer);
     }
 
-    /** Ends the normalized text at an index of the whole one. */
+    /** Ends the normalized text at an index of the whole text. */
     void finish(int origin) {
         origins[end] = origin;
     }
@@ -112,7 +112,7 @@ public final class UnigramBuffer {
         return text[at] == MARK ? 1 : Utf8.length(text[at]);
     }
 
-    /** Returns the bytes of the white space at a place of the normalized text, or 0. */
+    /** Returns the number of bytes of the white space at a place of the normalized text, or 0. */
     public int spaceLength(int at) {
         byte first = text[at];
         if (first >= 0) {

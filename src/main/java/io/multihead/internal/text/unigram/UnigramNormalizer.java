@@ -29,7 +29,7 @@ public interface UnigramNormalizer {
         return length;
     }
 
-    /** Returns the {@code char}s of the code points between two places of the source. */
+    /** Returns the number of {@code char}s of the code points between two places of the source. */
     static int chars(UnigramBuffer buffer, int from, int end) {
         int chars = 0;
         for (int i = from; i < end; i += Utf8.length(buffer.source[i])) {

@@ -11,13 +11,13 @@ import java.util.Map;
 
 /**
  * The pieces of a Unigram model (Kudo 2018), and the division of a word into the pieces with the largest sum of scores (Viterbi 1967). Text
- * without a piece is unknown, code point by code point. Among equal sums, the one with the longest last piece is chosen. The time is the
- * word's length times the length of the longest piece, which is bounded. Immutable and thread-safe.
+ * without a piece is unknown, code point by code point. Among equal sums, the sum with the longest last piece is chosen. The time is
+ * proportional to the word's length times the length of the longest piece, which is bounded. Immutable and thread-safe.
  */
 public final class UnigramPieces {
     /** The largest number of bytes of a piece; pieces of real vocabularies have up to 93. */
     private static final int LONGEST = 512;
-    /** Subtracted from the lowest score for an unknown code point, in SentencePiece and the crate. */
+    /** The number that SentencePiece and the crate subtract from the lowest score for an unknown code point. */
     private static final double UNKNOWN_PENALTY = 10;
 
     private final PieceArray pieces;
@@ -53,7 +53,7 @@ public final class UnigramPieces {
         }
         List<PieceArray.Entry> entries = new ArrayList<>(ids.size());
         ids.forEach((piece, id) -> {
-            // spaces are marks before a text is divided
+            // spaces become marks before a text is divided, so a piece with a space never occurs
             if (!piece.isEmpty() && piece.indexOf(' ') < 0) {
                 entries.add(new PieceArray.Entry(bytes(piece), id << 1 | (model.reserved.get(id) ? 1 : 0)));
             }

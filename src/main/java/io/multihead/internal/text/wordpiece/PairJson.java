@@ -5,7 +5,7 @@ import java.util.List;
 
 /** Reads the template of a {@code tokenizer.json} for two texts. */
 public final class PairJson {
-    /** Elements other than the separators. */
+    /** The number of elements other than the separators. */
     private static final int FIXED = 4;
 
     private PairJson() {}

@@ -17,10 +17,13 @@ public record PairTemplate(int separators, int secondType) {
     /** The template of RoBERTa and XLM-R. */
     public static final PairTemplate ROBERTA = new PairTemplate(2, 0);
 
-    /** Something else. */
+    /** Any other template. */
     public static final PairTemplate OTHER = new PairTemplate(0, 0);
 
-    /** Returns the same for a {@code tokenizer_config.json}, which may state that models get no token types: all types are 0 then. */
+    /**
+     * Returns this template for a {@code tokenizer_config.json}, which may state that models get no token types. In this case all
+     * types are 0.
+     */
     public PairTemplate with(@Nullable JsonObject config) {
         boolean typed = config == null
                 || !config.has("model_input_names")

@@ -44,12 +44,12 @@ public final class PieceTrie {
         return pieces;
     }
 
-    /** Returns whether a piece continues a word; the prefix alone continues none, but may be a word. */
+    /** Returns whether a piece continues a word. The prefix alone does not continue a word, but may be a word. */
     public static boolean continues(String piece, String prefix) {
         return piece.length() > prefix.length() && piece.startsWith(prefix);
     }
 
-    /** Adds a piece below a root; of two with the same text, the later one is used. */
+    /** Adds a piece below a root; of two pieces with the same text, the later one is used. */
     public void add(int root, String piece, int id) {
         int node = root;
         for (int i = 0; i < piece.length(); ) {
@@ -118,7 +118,7 @@ public final class PieceTrie {
         children[slot] = child;
     }
 
-    /** Fibonacci hashing (Knuth, The Art of Computer Programming 3, section 6.4). */
+    /** Returns the slot of a key, with Fibonacci hashing (Knuth, The Art of Computer Programming 3, section 6.4). */
     private int slot(long key) {
         return (int) (key * 0x9E3779B97F4A7C15L >>> shift);
     }

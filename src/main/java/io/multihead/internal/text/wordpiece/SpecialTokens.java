@@ -6,7 +6,7 @@ import java.util.Map;
 
 /** Tokens such as {@code [MASK]}, found in the unchanged text. Immutable and thread-safe. */
 public final class SpecialTokens {
-    /** The longest first, so that the first match is the correct one. */
+    /** The texts of the tokens, the longest first, so that the first match is the correct one. */
     private final String[] texts;
 
     private final int[] ids;

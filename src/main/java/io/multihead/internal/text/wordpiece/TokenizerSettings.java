@@ -17,9 +17,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The settings of the files next to a {@code tokenizer.json} or a {@code vocab.txt}, with transformers' defaults for missing settings. The
- * tokenizer class determines whose normalization applies: {@code BertTokenizer}, which a BERT model has unless a file names another class,
- * uses {@code tokenizer_config.json}, and {@code PreTrainedTokenizerFast} uses {@code tokenizer.json}. Settings that versions 4 and 5 of
- * transformers read differently, and features that this tokenizer lacks, are an error that names the file and the member.
+ * tokenizer class determines which file's normalization applies: {@code BertTokenizer}, which a BERT model has unless a file names another
+ * class, uses {@code tokenizer_config.json}, and {@code PreTrainedTokenizerFast} uses {@code tokenizer.json}. Settings that versions 4 and
+ * 5 of transformers read differently, and features that this tokenizer lacks, are an error that names the file and the member.
  */
 final class TokenizerSettings {
     private static final List<String> BERT = List.of("BertTokenizer", "BertTokenizerFast");
@@ -45,7 +45,7 @@ final class TokenizerSettings {
             return new Source(path, new JsonObject(name, members));
         }
 
-        /** Returns the value read of the file, whose path begins messages about faults there. */
+        /** Returns a value that is read from the file. The path of the file begins messages about faults in it. */
         <T extends @Nullable Object> T in(Function<JsonObject, T> reader) {
             return Checks.<T, RuntimeException>in(path, () -> reader.apply(object));
         }
@@ -149,7 +149,8 @@ final class TokenizerSettings {
                     found.put(member, new Named(source.in(file -> content(file, member)), source));
                 }
             }
-            // null means none in transformers, but it needs the tokens that begin and end a text, and the unknown token
+            // null means no token in transformers, but transformers needs the tokens that begin and end a text, and the
+            // unknown token
             boolean none = config.object.names().contains(member) && isOptional(member);
             if (isBert() && !none) {
                 found.putIfAbsent(member, new Named(token, null));
@@ -183,8 +184,8 @@ final class TokenizerSettings {
     }
 
     /**
-     * Returns {@code BertTokenizer}'s reading of a {@code tokenizer.json}. Version 5 always cleans and has one prefix, and version 4 uses
-     * the settings of the file.
+     * Returns the normalization of a {@code tokenizer.json} as {@code BertTokenizer} reads it. Version 5 always cleans and has one prefix,
+     * and version 4 uses the settings of the file.
      */
     private BertSteps normalization(Path json, WordPieceModel file) {
         if (!file.normalization().cleanText()) {

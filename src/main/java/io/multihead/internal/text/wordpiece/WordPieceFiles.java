@@ -27,7 +27,7 @@ public final class WordPieceFiles {
         return TokenizerSettings.read(folder).apply(folder.resolve("tokenizer.json"), json);
     }
 
-    /** One token per line; only a line feed ends a line, since tokens may be other line separators. */
+    /** Returns the lines of a file, one token per line. Only a line feed ends a line, since tokens may be other line separators. */
     private static List<String> lines(Path file) throws IOException {
         String text;
         try {

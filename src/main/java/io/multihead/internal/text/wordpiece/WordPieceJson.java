@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Reads and writes {@code tokenizer.json}: BERT's normalizer, pre-tokenizer, model and template; any other part of a file is an error that
- * names it.
+ * names the part.
  */
 public final class WordPieceJson {
     private WordPieceJson() {}
@@ -63,7 +63,8 @@ public final class WordPieceJson {
         model.require("type", "WordPiece");
         model.require("max_input_chars_per_word", (long) WordPieceModel.LONGEST_WORD);
         String prefix = model.text("continuing_subword_prefix");
-        // then a word that begins with the prefix is # itself, and longer pieces with the prefix only continue words
+        // with this prefix, the only word that begins with it is # itself, and longer pieces with the prefix only
+        // continue words
         if (!prefix.startsWith("#")) {
             throw model.fail("continuing_subword_prefix", WordPieceModel.PREFIX);
         }

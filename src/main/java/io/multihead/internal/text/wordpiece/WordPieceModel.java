@@ -47,7 +47,7 @@ public record WordPieceModel(
     static final String UNKNOWN = "[UNK]";
     static final List<String> SPECIAL = List.of("[PAD]", UNKNOWN, "[CLS]", "[SEP]", "[MASK]");
 
-    /** The model of a vocabulary without repeated tokens, whose special tokens are the tokens of {@link #SPECIAL} that it has. */
+    /** Returns the model of a vocabulary without repeated tokens, whose special tokens are the tokens of {@link #SPECIAL} that it has. */
     public static WordPieceModel of(List<String> tokens, BertSteps normalization) {
         Map<String, Integer> ids = ids(tokens);
         Map<String, Integer> special = new LinkedHashMap<>();
@@ -56,8 +56,8 @@ public record WordPieceModel(
     }
 
     /**
-     * The model of the lines of a {@code vocab.txt}, as transformers reads them: of equal lines, such as blank ones, the last one is used,
-     * and missing special tokens follow the last one.
+     * Returns the model of the lines of a {@code vocab.txt}, as transformers reads them. Of equal lines, such as blank lines, the last one
+     * is used. Missing special tokens follow the last line.
      */
     static WordPieceModel ofLines(List<String> lines, BertSteps normalization, List<String> special) {
         Map<String, Integer> ids = HashMap.newHashMap(lines.size());
@@ -87,7 +87,7 @@ public record WordPieceModel(
         return model;
     }
 
-    /** The model of a vocabulary without repeated tokens, with tokens of these ids. */
+    /** Returns the model of a vocabulary without repeated tokens, with tokens of these ids. */
     public static WordPieceModel of(
             List<String> tokens,
             Map<String, Integer> special,
@@ -125,7 +125,9 @@ public record WordPieceModel(
                 vocabulary, special, added, normalization, prefix, unknown, first, last, truncation, other);
     }
 
-    /** Returns the same model with more tokens that are found in the unchanged text; tokens that the vocabulary lacks follow it. */
+    /**
+     * Returns the same model with more tokens that are found in the unchanged text; tokens that the vocabulary lacks are added at its end.
+     */
     WordPieceModel withSpecial(Collection<String> more) {
         List<String> tokens = new ArrayList<>(vocabulary);
         Map<String, Integer> all = new LinkedHashMap<>(special);

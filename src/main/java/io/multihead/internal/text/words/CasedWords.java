@@ -3,8 +3,8 @@ package io.multihead.internal.text.words;
 import io.multihead.internal.text.unicode.CodePointClasses;
 
 /**
- * The rule of GPT-4o, and without contractions and with numbers of one digit the rule of Mistral's Tekken, in which a word has upper case
- * letters only before the lower case letters:
+ * The rule of GPT-4o, which is also the rule of Mistral's Tekken if there are no contractions and numbers have one digit. In this rule, a
+ * word has upper case letters only before the lower case letters:
  *
  * <pre>{@code
  * [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?

@@ -4,8 +4,8 @@ import io.multihead.internal.text.unicode.CodePointClasses;
 
 /**
  * The rule of DeepSeek LLM: line ends separately; letters of the alphabets with case, and punctuation, each after at most one white space;
- * white space before these or at the end; ideographs; numbers; and runs between these. Its file has one expression for each, and each
- * divides the results of the previous ones.
+ * white space before these or at the end; ideographs; numbers; and runs between these. The file of DeepSeek has one expression for each of
+ * these, and each expression divides the results of the previous expressions.
  */
 public final class DeepSeekWords implements WordRule {
     private static final int OTHER = 0;
@@ -23,7 +23,7 @@ public final class DeepSeekWords implements WordRule {
 
     private static final int KINDS = 7;
 
-    /** First and last code points. */
+    /** The first and last code points of ranges of letters. */
     private static final int[] LETTERS = {
         0x41, 0x5a, 0x61, 0x7a, 0xb5, 0xb5, 0xc0, 0xd6, 0xd8, 0xf6, 0xf8, 0x1ba, 0x1bc, 0x1bf, 0x1c4, 0x293, 0x295,
         0x2af, 0x370, 0x373, 0x376, 0x376, 0x377, 0x377, 0x37b, 0x37d, 0x37f, 0x37f, 0x386, 0x386, 0x388, 0x38a, 0x38c,
@@ -114,7 +114,10 @@ public final class DeepSeekWords implements WordRule {
         return is(kind, PUNCTUATION) || is(kind, WIDE_SPACE);
     }
 
-    /** Punctuation after at most one white space. U+3000 at its end is a separate word, or belongs to the letters that follow. */
+    /**
+     * Returns the end of punctuation after at most one white space. U+3000 at the end of the punctuation is a separate word, or belongs to
+     * the letters that follow.
+     */
     private int punctuation(char[] text, int from, int end) {
         int ideograph = classes.at(text, from, end) & IDEOGRAPH;
         int at = from + 1;
@@ -141,7 +144,7 @@ public final class DeepSeekWords implements WordRule {
         return is(kind, WIDE_SPACE) && isLetter(classes.at(text, at + 1, end));
     }
 
-    /** White space that is not directly followed by letters or punctuation. */
+    /** Returns the end of white space that is not directly followed by letters or punctuation. */
     private int spaces(char[] text, int from, int end, int kind) {
         int after = WordParts.run(classes, 1 << kind, text, from, end);
         int next = classes.at(text, after, end);
@@ -151,7 +154,7 @@ public final class DeepSeekWords implements WordRule {
         return isLetter(next) || isPunctuation(next) ? after - 1 : rest(text, from, after, end, kind);
     }
 
-    /** A run of ideographs, of numbers, or of neither, up to white space that ends this part of the text. */
+    /** Returns the end of a run of ideographs, of numbers, or of neither, up to white space that ends this part of the text. */
     private int rest(char[] text, int from, int known, int end, int first) {
         int at = Math.max(known, from);
         int afterSpaces = at;
@@ -172,7 +175,7 @@ public final class DeepSeekWords implements WordRule {
         return at;
     }
 
-    /** For white space, the class of the adjacent character. */
+    /** Returns the class by which a code point is grouped; for white space, the class of the adjacent character. */
     private static int group(int kind) {
         return is(kind, SPACE) ? OTHER | kind & IDEOGRAPH : kind;
     }

@@ -41,7 +41,10 @@ public final class Gpt2Words implements WordRule {
         return WordParts.run(classes, kinds, text, start, end);
     }
 
-    /** White space without its last character, which belongs to the next word, unless it is the only one or no word follows. */
+    /**
+     * Returns the end of white space without its last character, which belongs to the next word, unless it is the only character or no
+     * word follows.
+     */
     private int spaces(char[] text, int from, int end) {
         int at = from;
         int kind = CodePointClasses.SPACE;

@@ -3,9 +3,9 @@ package io.multihead.internal.text.words;
 import io.multihead.internal.text.unicode.CodePointClasses;
 
 /**
- * The rule of Llama 3, and with numbers of one digit the rule of Qwen 2 and 3: {@code
- * (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+}. Qwen 3.5 treats
- * marks as letters.
+ * The rule of Llama 3, which is also the rule of Qwen 2 and 3 if numbers have one digit:
+ * {@code (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+}. Qwen 3.5
+ * treats marks as letters.
  */
 public final class Llama3Words implements WordRule {
     private static final int LETTERS =

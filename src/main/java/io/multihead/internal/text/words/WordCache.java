@@ -5,10 +5,11 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The ids of words that were seen before: at most {@code SLOTS} words, each in the slot of its hash, in which a newer word replaces it.
- * Therefore it takes at most 4 MiB. Thread-safe without locks: an entry is immutable, and a word that is divided twice has the same ids.
+ * Therefore the cache takes at most 4 MiB. Thread-safe without locks: an entry is immutable, and a word that is divided twice has the
+ * same ids.
  */
 public final class WordCache {
-    /** Longer words rarely occur twice. */
+    /** The length of the longest words that are kept, since longer words rarely occur twice. */
     public static final int LONGEST = 32;
 
     private static final int SLOTS = 1 << 15;

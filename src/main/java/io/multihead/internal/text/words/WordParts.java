@@ -15,7 +15,7 @@ final class WordParts {
         return at;
     }
 
-    /** Returns the end of a run like {@link #run}, of at most a number of code points. */
+    /** Returns the end of a run of at most {@code most} code points whose classes have their bits in {@code kinds}. */
     static int run(CodePointClasses classes, int kinds, int most, char[] text, int from, int end) {
         int at = from;
         for (int i = 0; i < most && at < end && (kinds >> classes.at(text, at, end) & 1) != 0; i++) {
