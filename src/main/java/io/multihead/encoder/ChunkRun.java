@@ -12,7 +12,7 @@ import io.multihead.model.TokenBatch;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** One pass over one text, which computes vectors of its parts: means of the states of their tokens. */
+/** One pass over a text. It computes a vector for each part of the text: the mean of the states of the part's tokens. */
 final class ChunkRun extends BatchRun {
     private static final List<Pooling> MEAN = List.of(Pooling.MEAN);
 
@@ -40,7 +40,7 @@ final class ChunkRun extends BatchRun {
     float[][] run() {
         start(List.of(options.prompt() + String.join("", chunks)), 1, options.maxTokens());
         while (step()) {
-            // one batch, as there is one text
+            // there is one text, and therefore one batch
         }
         return vectors;
     }

@@ -16,7 +16,7 @@ import java.util.Iterator;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** One pass over texts, or over token ids instead, that returns their vectors in the order of the texts. */
+/** One pass over texts or over sequences of token ids. It returns their vectors in the same order. */
 final class EmbeddingRun extends BatchRun {
     private Pooler pooler;
     private final DenseLayers dense;
@@ -33,11 +33,11 @@ final class EmbeddingRun extends BatchRun {
 
     private int part;
     private int end;
-    /** The number of tokens before each text that pooling ignores, if texts have a prompt. */
+    /** The number of tokens that pooling ignores at the start of each text, if texts have a prompt. */
     private int prompt;
 
     private boolean hasPrompt;
-    /** Texts of a batch whose vectors wait for the dense layers. */
+    /** The number of texts of a batch whose vectors wait for the dense layers. */
     private int waiting;
 
     EmbeddingRun(EncoderCore core, DenseLayers dense) {
@@ -60,8 +60,8 @@ final class EmbeddingRun extends BatchRun {
     }
 
     /**
-     * Returns the largest number of tokens of a part of a text, including the tokens around it: static embeddings may divide a text
-     * anywhere.
+     * Returns the largest number of tokens of a part of a text, including the special tokens around it. It is a constant for static embeddings,
+     * because their texts may be divided at any token.
      */
     private int mostTokens(EncoderOptions how) {
         return core.model.config.isStatic() ? EncoderConfig.BATCH_TOKENS : how.maxTokens();
@@ -82,7 +82,10 @@ final class EmbeddingRun extends BatchRun {
         return vectors;
     }
 
-    /** Returns the number of tokens before each text that pooling ignores: {@code [CLS]} and the prompt, as far as there is room for it. */
+    /**
+     * Returns the number of tokens that pooling ignores at the start of each text: {@code [CLS]} and the tokens of the prompt, as far as they
+     * fit.
+     */
     private int ignoredOfPrompt(EncoderOptions how) {
         boolean counts = how.pooling().includesPrompt() || how.prompt().isEmpty();
         int tokens = counts ? 1 : core.tokenizer.count(how.prompt()) + core.tokenizer.specialTokenCount();
@@ -125,12 +128,12 @@ final class EmbeddingRun extends BatchRun {
     private void pool(TokenBatch of, Buffers states, int sequence) {
         TextParts.Part own = parts.get(sequence);
         int first = of.start(sequence);
-        // not the sequence's end: a sequence without tokens has another sequence's token there
+        // the end is computed, because another token represents a sequence without tokens
         int last = first + own.tokens + core.tokenizer.specialTokenCount();
         pooler.add(how().pooling().modes(), states, first, last, own.prompt, own.tokens);
     }
 
-    /** Returns the number of texts that the batch ends, whose vectors wait for the dense layers. */
+    /** Returns the number of texts that end in the batch. Their vectors wait for the dense layers. */
     private int poolForDense(TokenBatch of, Buffers states) {
         float[] input = denseRows.input(of.sequences());
         int texts = 0;
@@ -144,7 +147,7 @@ final class EmbeddingRun extends BatchRun {
         return texts;
     }
 
-    /** Computes the dense layers, if there are any, for the texts that a batch ends, as one product. */
+    /** Computes the dense layers, if there are any, for the texts that end in a batch, as one product. */
     @Override
     protected void finish(TokenBatch of) {
         if (dense.isEmpty()) {
@@ -178,7 +181,7 @@ final class EmbeddingRun extends BatchRun {
                 open(ids, number);
             }
             case null, default ->
-                Checks.notNull(null, "text " + number); // here, so that no name is made for other texts
+                Checks.notNull(null, "text " + number); // checked here, so that no name is created for valid texts
         }
         int most = how.maxTokens() - core.tokenizer.specialTokenCount();
         if (how.longTexts() == LongTexts.FAIL && tokens.size() > most) {
@@ -196,7 +199,7 @@ final class EmbeddingRun extends BatchRun {
         try {
             core.tokenizer.append(ids, tokens);
         } catch (IllegalArgumentException wrong) {
-            // not Checks.in, which would make a name for each text
+            // not Checks.in, which would create a name for each text
             throw new IllegalArgumentException("text " + number + ": " + wrong.getMessage(), wrong);
         }
     }

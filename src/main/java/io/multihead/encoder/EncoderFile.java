@@ -22,9 +22,9 @@ import java.util.Set;
 import java.util.TreeMap;
 
 /**
- * An encoder in one file, with its matrices packed as products read them: safetensors whose metadata describes the layout of panels, the
- * model's sizes as {@code config.json} and the options. The tokenizer is a tensor with the bytes of a {@code tokenizer.json}, and
- * optionally of a {@code tokenizer_config.json}.
+ * An encoder in one safetensors file. Its matrices are packed in the form that products read. The metadata contains the layout of panels, the
+ * model's sizes as {@code config.json}, and the options. A tensor contains the bytes of the {@code tokenizer.json}, and an optional second
+ * tensor contains the bytes of a {@code tokenizer_config.json}.
  */
 final class EncoderFile {
     private static final String FORMAT = "multihead sentence encoder 2";
@@ -69,7 +69,7 @@ final class EncoderFile {
         json.put("long_texts", options.longTexts().name());
         json.put("prompt", options.prompt());
         json.put("default_prompt", encoder.defaultPrompt());
-        json.put("prompts", new TreeMap<>(encoder.prompts())); // the same bytes each time
+        json.put("prompts", new TreeMap<>(encoder.prompts())); // sorted, so that the file always has the same bytes
         return json;
     }
 

@@ -23,7 +23,7 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /** Reads folders that sentence-transformers wrote. */
 final class EncoderFolder {
-    /** Folders that were warned of. */
+    /** Folders for which a warning was logged. */
     private static final Set<Path> PLAIN = ConcurrentHashMap.newKeySet();
 
     private EncoderFolder() {}
@@ -80,7 +80,10 @@ final class EncoderFolder {
         return framework.json().integer("truncate_dim", 1, Integer.MAX_VALUE, EncoderOptions.WHOLE);
     }
 
-    /** Returns the modules that sentence-transformers assumes in a folder without modules; a head in the folder would have no effect. */
+    /**
+     * Returns the modules that sentence-transformers assumes in a folder without modules. It fails for the heads of a {@link Reranker} or a
+     * {@link TokenEncoder}, which would have no effect.
+     */
     private static TextModules plain(Path folder) throws IOException {
         ModelFolder.config(folder, EncoderFolder::requireOwn);
         return new TextModules(folder, null, List.of(), false);

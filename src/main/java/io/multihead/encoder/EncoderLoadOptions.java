@@ -34,8 +34,8 @@ public record EncoderLoadOptions(
     /**
      * {@return these options with low-rank adapters that PEFT or {@code io.multihead.train.LoraAdapter} wrote}
      *
-     * <p>They are merged into the matrices of a folder's model as in {@link io.multihead.decoder.LoadOptions#withAdapter}, and the sums are
-     * then rounded to the format. A GGUF file and static embeddings are refused.
+     * <p>The adapters are merged into the matrices of a folder's model as in {@link io.multihead.decoder.LoadOptions#withAdapter}, and the sums
+     * are then rounded to the format. A GGUF file and static embeddings are refused.
      *
      * @param folder a folder with {@code adapter_config.json} and {@code adapter_model.safetensors}, or null for none
      */

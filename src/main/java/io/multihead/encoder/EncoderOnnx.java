@@ -15,7 +15,7 @@ import java.io.InputStream;
 import java.util.List;
 import java.util.Map;
 
-/** An encoder from an ONNX file, which says nothing of pooling, prompts and the length of texts. */
+/** An encoder from an ONNX file. Such a file contains no pooling, no prompts and no maximum length of texts. */
 final class EncoderOnnx {
     private EncoderOnnx() {}
 

@@ -9,10 +9,11 @@ import java.util.List;
 /**
  * The conversion of token states to a vector. Immutable.
  *
- * @param pooling the functions from token states to one vector, whose results are concatenated, and whether tokens of the prompt count
+ * @param pooling the functions from token states to one vector, whose results are concatenated, and whether they include the tokens of the
+ *     prompt
  * @param normalization whether vectors have length 1
- * @param dimension the largest number of elements of a vector, whose first elements are kept; at least 1
- * @param maxTokens tokens of one text, or of one part of it, {@code [CLS]} and {@code [SEP]} included; at least 3
+ * @param dimension the largest number of elements of a vector, at least 1; longer vectors are truncated
+ * @param maxTokens the largest number of tokens of a text, or of a part of a text, including {@code [CLS]} and {@code [SEP]}; at least 3
  * @param longTexts the treatment of longer texts
  * @param prompt the prefix of each text; empty for none
  */

@@ -16,8 +16,8 @@ public final class LateChunking {
      * prompt and special tokens around the text are read, but belong to no part. A token that crosses a border belongs to the part with its
      * last character.
      *
-     * @param encoder reads the text, with its prompt before it
-     * @param chunks the parts of a text in their order; concatenated, they are the whole text with its spaces
+     * @param encoder the encoder, which reads the prompt and the text
+     * @param chunks the parts of a text in their order; their concatenation is the whole text, including its spaces
      * @return a new array of {@link SentenceEncoder#dimension} elements for each part
      * @throws IllegalArgumentException if a part has no token, the parts together have more tokens than {@link SentenceEncoder#maxTokens}, or the
      *     encoder has several poolings; nothing is computed

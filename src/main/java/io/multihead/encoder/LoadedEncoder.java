@@ -8,10 +8,10 @@ import java.util.Map;
 /**
  * The contents of an encoder's folder or file.
  *
- * @param core the model, some or all of whose weights are in a mapped file, and its tokenizer; closed by the receiver
+ * @param core the model and its tokenizer, which the receiver closes; some or all weights are in a mapped file
  * @param dense layers after pooling
  * @param options pooling, lengths and the prompt
- * @param prompts by name
+ * @param prompts the prompts by name
  * @param defaultPrompt the model's prompt for names without a prompt; the options may have another prompt
  * @param tokenizerFiles the tokenizer in a packed file
  */

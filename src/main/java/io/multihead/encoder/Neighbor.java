@@ -9,10 +9,11 @@ import java.util.PriorityQueue;
  * One of the vectors that are nearest to a query.
  *
  * @param index its index in the list of vectors
- * @param similarity the cosine of the angle between it and the query, -1 to 1; 0 if one of the vectors is zero, NaN if one has a NaN or an infinity
+ * @param similarity the cosine of the angle between the vector and the query, -1 to 1; 0 if one of the vectors is zero, NaN if one has a NaN or
+ *     an infinity
  */
 public record Neighbor(int index, double similarity) {
-    /** The nearest first, NaN last; among equally near vectors, the lower index first. */
+    /** Orders the nearest vectors first and NaN last. Equally near vectors are in the order of their indices. */
     private static final Comparator<Neighbor> ORDER = Comparator.<Neighbor>comparingDouble(
                     one -> Double.isNaN(one.similarity) ? Double.POSITIVE_INFINITY : -one.similarity)
             .thenComparingInt(Neighbor::index);
@@ -22,18 +23,18 @@ public record Neighbor(int index, double similarity) {
      * thousand vectors.
      *
      * @param query a vector
-     * @param vectors as long as the query
+     * @param vectors the vectors, each as long as the query
      * @param most the number of vectors to find
-     * @return the nearest first. Of vectors with equal similarity, the lower index comes first. Vectors whose similarity is NaN
-     *     come last. There are fewer than {@code most} if there are fewer vectors
+     * @return the nearest vectors, the nearest first. Vectors of equal similarity are in the order of their indices. Vectors whose similarity
+     *     is NaN come last. The list has fewer than {@code most} elements if there are fewer vectors
      * @throws IllegalArgumentException if a vector's length differs from the query's, or {@code most} is negative
-     * @throws NullPointerException if the query, the list or one of its vectors is null; the message names it
+     * @throws NullPointerException if the query, the list or one of its vectors is null; the message names the argument
      */
     public static List<Neighbor> nearest(float[] query, float[][] vectors, int most) {
         Checks.notNull(query, "query");
         Checks.noNulls(vectors, "vectors");
         Checks.atLeast(most, 0, "most");
-        // the last of the best is on top, and the first to go
+        // the worst of the best vectors is on top, and is removed first
         PriorityQueue<Neighbor> best = new PriorityQueue<>(ORDER.reversed());
         double length = Math.sqrt(squares(query));
         for (int i = 0; i < vectors.length; i++) {
@@ -56,7 +57,7 @@ public record Neighbor(int index, double similarity) {
 
     private static double cosine(float[] a, double lengthOfA, float[] b) {
         double lengths = lengthOfA * Math.sqrt(squares(b));
-        // the quotient of parallel vectors is rounded, and may exceed 1, where a cosine ends
+        // rounding may make the quotient of parallel vectors larger than 1, the largest cosine
         return lengths == 0 ? 0 : Math.clamp(product(a, b) / lengths, -1, 1);
     }
 
@@ -64,7 +65,7 @@ public record Neighbor(int index, double similarity) {
         return product(a, a);
     }
 
-    /** Four sums, so that an addition need not wait for the previous one. */
+    /** Computes four partial sums, so that an addition need not wait for the previous one. */
     private static double product(float[] a, float[] b) {
         double first = 0;
         double second = 0;

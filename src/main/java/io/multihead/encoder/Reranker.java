@@ -32,8 +32,8 @@ import java.util.stream.IntStream;
  * <p>Pairs are packed into batches of about 512 tokens without padding. A score has the same bits alone and in any batch, for any number of
  * threads and at every lane width. A warm call of one thread allocates its results.
  *
- * <p>Immutable and thread-safe; virtual threads may call it. The {@code with} methods return views that share weights and threads.
- * {@link #close} frees the weights of all of them; the caller closes the {@link Compute}. A reranker that is not closed keeps its memory until the
+ * <p>Immutable and thread-safe; virtual threads may call it. The {@code with} methods return views that share weights and threads. {@link
+ * #close} frees the weights of all views; the caller closes the {@link Compute}. A reranker that is not closed keeps its memory until the
  * process ends.
  */
 public final class Reranker implements AutoCloseable {
@@ -56,14 +56,14 @@ public final class Reranker implements AutoCloseable {
      * tokenizer_config.json}, {@code modules.json}, {@code sentence_bert_config.json} and {@code config_sentence_transformers.json}. On a file system
      * other than the default one, such as inside an archive, the weights are read into native memory instead.
      *
-     * <p>The path may also be a GGUF file of llama.cpp's architectures {@code bert} and {@code modern-bert} with the head of a
-     * cross-encoder. Like an ONNX file, it contains no output activation and no lengths.
+     * <p>The path may also be a GGUF file of llama.cpp's architectures {@code bert} and {@code modern-bert} with the head of a cross-encoder.
+     * Like an ONNX file, it contains no output activation and no lengths.
      *
-     * <p>The activation of outputs is the one in {@code config_sentence_transformers.json} if there is a {@code modules.json}, or else in
-     * {@code config.json} as {@code activation_fn} of {@code sentence_transformers} or, in older folders, as {@code
-     * sbert_ce_default_activation_function}; else {@link ScoreActivation#SIGMOID} for a single label and the identity for several labels.
-     * {@code tokenizer_config.json}, or else the model's number of positions, limits the tokens of a pair. Threads are used as in {@link
-     * SentenceEncoder#load}.
+     * <p>The activation of outputs is read from {@code config_sentence_transformers.json} if there is a {@code modules.json}, or else from
+     * {@code config.json}. There it is {@code activation_fn} of {@code sentence_transformers} or, in older folders, {@code
+     * sbert_ce_default_activation_function}. The default is {@link ScoreActivation#SIGMOID} for a single label and the identity for several
+     * labels. {@code tokenizer_config.json}, or else the model's number of positions, limits the tokens of a pair. Threads are used as in
+     * {@link SentenceEncoder#load}.
      *
      * @param cpu threads of this and every later call; the caller owns it
      * @param path the model's folder, or a GGUF file of llama.cpp
@@ -83,7 +83,7 @@ public final class Reranker implements AutoCloseable {
      *
      * @param cpu threads of this and every later call; the caller owns it
      * @param path the model's folder, or a GGUF file of llama.cpp
-     * @param format of the weights
+     * @param format the format of the weights
      * @return the reranker
      * @throws IOException if a file is missing or cannot be read
      * @throws IllegalArgumentException as the other method does, or if the rows of a weight are not whole blocks of the format, or an
@@ -95,14 +95,15 @@ public final class Reranker implements AutoCloseable {
     }
 
     /**
-     * Does the same with options, such as low-rank adapters.
+     * Loads a model with options, such as low-rank adapters.
      *
      * @param cpu threads of this and every later call; the caller owns it
-     * @param path the model's folder, or a GGUF file of llama.cpp's
+     * @param path the model's folder, or a GGUF file of llama.cpp
      * @param options the format of weights, and adapters
      * @return the reranker
      * @throws IOException if a file is missing or cannot be read
-     * @throws IllegalArgumentException as the other methods do, or if adapters are of another kind or model; the message names the setting
+     * @throws IllegalArgumentException as the other methods do, or if the adapters have another kind or are for another model; the message
+     *     names the setting
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static Reranker load(Compute cpu, Path path, EncoderLoadOptions options) throws IOException {
@@ -119,9 +120,9 @@ public final class Reranker implements AutoCloseable {
     }
 
     /**
-     * Loads a model from an ONNX file that PyTorch exported, and a {@code tokenizer.json}. Such files have no activation of outputs: the default of
-     * sentence-transformers applies, unless {@link #withActivation} sets another one. They have no lengths: pairs may have as many tokens as the
-     * model has positions. Threads are used as in {@link SentenceEncoder#load}.
+     * Loads a model from an ONNX file that PyTorch exported, and a {@code tokenizer.json}. Such files have no activation of outputs: the
+     * default of sentence-transformers applies, unless {@link #withActivation} sets another function. Such files also contain no lengths: pairs
+     * may have as many tokens as the model has positions. Threads are used as in {@link SentenceEncoder#load}.
      *
      * @param cpu threads of this and every later call; the caller owns it
      * @param onnx the model in f32; read to its end on the calling thread, and not closed
@@ -142,7 +143,7 @@ public final class Reranker implements AutoCloseable {
      * @param cpu threads of this and every later call; the caller owns it
      * @param onnx the model in f32; read to its end on the calling thread, and not closed
      * @param tokenizerJson the tokenizer; read to its end on the calling thread before the model, and not closed
-     * @param format of the weights
+     * @param format the format of the weights
      * @return the reranker
      * @throws IOException if a stream cannot be read
      * @throws IllegalArgumentException as the other method does, or if the rows of a weight are not whole blocks of the format; the
@@ -176,10 +177,10 @@ public final class Reranker implements AutoCloseable {
      *
      * @param cpu threads of every call; the caller owns it
      * @param file the file, which must not be changed in place while it is mapped; {@link #write} replaces it
-     * @return the reranker, with the bits, the activation and the length of the written one
+     * @return the reranker, which has the activation and the length of the written reranker, and returns the same bits
      * @throws IOException if the file cannot be read
-     * @throws IllegalArgumentException if it is not such a file, or was written by a version of the library with another layout; the message names
-     *     the file and the value
+     * @throws IllegalArgumentException if the file is of another kind, or was written by a version of the library with another layout; the
+     *     message names the file and the value
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static Reranker map(Compute cpu, Path file) throws IOException {
@@ -194,7 +195,7 @@ public final class Reranker implements AutoCloseable {
      *
      * @param file the file to write
      * @throws IOException if the file cannot be written
-     * @throws IllegalArgumentException if the path has no file name, or the tokenizer is neither WordPiece nor of a folder with a {@code
+     * @throws IllegalArgumentException if the path has no file name, or the tokenizer is not WordPiece, and its folder has no {@code
      *     tokenizer.json}
      * @throws IllegalStateException if the reranker is closed before or during the call
      */
@@ -217,8 +218,8 @@ public final class Reranker implements AutoCloseable {
     /**
      * Returns this reranker for pairs of another length.
      *
-     * @param newMaxTokens tokens of a pair, {@code [CLS]} and both {@code [SEP]} included; 3 to the model's positions, for RoBERTa, which has
-     *     three {@code [SEP]}, at least 4
+     * @param newMaxTokens the largest number of tokens of a pair, including {@code [CLS]} and all {@code [SEP]}: 3 to the model's positions,
+     *     and at least 4 for RoBERTa, whose pairs have three {@code [SEP]}
      * @return a view that shares the weights: closing either closes both
      * @throws IllegalArgumentException if the number is outside this range
      */
@@ -253,7 +254,7 @@ public final class Reranker implements AutoCloseable {
     }
 
     /**
-     * {@return the bytes of weights that only this process uses: packed matrices and tables of a model from an ONNX file in native
+     * {@return the number of bytes of weights that only this process uses: packed matrices and tables of a model from an ONNX file in native
      * memory, and biases on the Java heap; a constant number}
      */
     public long ownBytes() {
@@ -261,7 +262,7 @@ public final class Reranker implements AutoCloseable {
     }
 
     /**
-     * Returns the bytes of weights that are read from a mapped file, whose memory all processes share.
+     * Returns the number of bytes of weights that are read from a mapped file, whose memory all processes share.
      *
      * @return a constant number of bytes; 0 for a model from an ONNX file or an archive
      */
@@ -364,7 +365,7 @@ public final class Reranker implements AutoCloseable {
      * Finds the passages with the highest scores.
      *
      * @param query any text
-     * @param passages any texts; all of them are scored
+     * @param passages any texts, all of which are scored
      * @param topN the number of passages to return, at least 1
      * @return a new list of {@code topN} passages, or of all passages if there are fewer, the highest score
      *     first
@@ -382,8 +383,8 @@ public final class Reranker implements AutoCloseable {
     }
 
     /**
-     * Frees the memory of the weights at once, mapped and packed. Later calls fail with {@link IllegalStateException}. Running calls may
-     * fail with it, too. A second call has no effect.
+     * Frees the memory of the weights at once, mapped and packed. Later calls fail with {@link IllegalStateException}. Running calls may fail
+     * with this exception, too. A second call has no effect.
      */
     @Override
     public void close() {

@@ -33,7 +33,8 @@ record RerankerConfig(EncoderConfig model, int labels, ScoreActivation activatio
     }
 
     /**
-     * Fails unless the tokens of the second text can have another type; in some families only the tokens between both texts separate them.
+     * Fails if the family distinguishes the texts of a pair by token types, and the model has only one type. Other families separate the texts
+     * only by the tokens between them.
      */
     static void requireTwoTypes(EncoderConfig model) {
         if (model.types() < model.pairTypes()) {
@@ -41,7 +42,7 @@ record RerankerConfig(EncoderConfig model, int labels, ScoreActivation activatio
         }
     }
 
-    /** Returns sentence-transformers' function for files that name none. */
+    /** Returns the default of sentence-transformers for files without an activation. */
     static ScoreActivation byDefault(int labels) {
         return labels == 1 ? ScoreActivation.SIGMOID : ScoreActivation.IDENTITY;
     }
@@ -68,12 +69,12 @@ record RerankerConfig(EncoderConfig model, int labels, ScoreActivation activatio
                 return activation(framework, "activation_fn");
             }
         }
-        return activation(config, "sbert_ce_default_activation_function"); // before version 4
+        return activation(config, "sbert_ce_default_activation_function"); // the name before version 4
     }
 
     /**
      * Returns the function that a member names, or null if there is none. A function that is not PyTorch's is code in the folder.
-     * sentence-transformers ignores it with a warning unless {@code trust_remote_code} is set; here it is an error.
+     * sentence-transformers ignores it with a warning unless {@code trust_remote_code} is set; here such a function is an error.
      */
     static @Nullable ScoreActivation activation(JsonObject config, String member) {
         String name = config.find(member);

@@ -36,7 +36,7 @@ final class RerankerFolder {
     private RerankerFolder() {}
 
     static void write(Path file, Loaded loaded) throws IOException {
-        Map<String, Object> options = new TreeMap<>(); // the same bytes each time
+        Map<String, Object> options = new TreeMap<>(); // sorted, so that the file always has the same bytes
         options.put("labels", loaded.core.model.head().labels());
         options.put("activation", loaded.activation.name());
         options.put("max_tokens", loaded.maxTokens);
@@ -84,9 +84,9 @@ final class RerankerFolder {
         return modules.getFirst().folder();
     }
 
-    /** Returns the function of outputs that the framework's file names, which has priority over {@code config.json}. */
+    /** Returns the activation of outputs in the file of sentence-transformers, which has priority over {@code config.json}. */
     private static Optional<ScoreActivation> named(JsonObject json) {
-        json.text("model_type"); // without it, the folder is of another class
+        json.text("model_type"); // a folder without this member belongs to another class
         json.require("model_type", "CrossEncoder");
         if (json.has("default_prompt_name")) {
             throw json.fail("default_prompt_name", "null: nothing is put before texts");

@@ -33,9 +33,9 @@ import java.util.function.IntConsumer;
  * sentence-transformers, and has a vector. Its static embedding is zero, as in sentence-transformers. A warm call of one thread allocates
  * its results and, with a prompt, the texts with the prompt.
  *
- * <p>Immutable and thread-safe; virtual threads may call it. The {@code with} methods return views that share weights and
- * threads. {@link #close} frees the weights of all of them; the caller closes the {@link Compute}. An encoder that is not closed keeps its memory
- * until the process ends. A call on an interrupted thread ends before its next batch with a {@link java.util.concurrent.CancellationException}.
+ * <p>Immutable and thread-safe; virtual threads may call it. The {@code with} methods return views that share weights and threads. {@link #close}
+ * frees the weights of all views; the caller closes the {@link Compute}. An encoder that is not closed keeps its memory until the process ends. A
+ * call on an interrupted thread ends before its next batch with a {@link java.util.concurrent.CancellationException}.
  */
 public final class SentenceEncoder implements Embedder, AutoCloseable {
     private static final String QUERY = "query";
@@ -64,20 +64,21 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
      * Loads a model from a folder as sentence-transformers writes it: {@code config.json}, {@code model.safetensors} or the files that {@code
      * model.safetensors.index.json} names, which are mapped, {@code tokenizer.json} or {@code vocab.txt}, and, if they exist, {@code modules.json},
      * {@code 1_Pooling/config.json}, {@code 2_Dense} with its weights, {@code sentence_bert_config.json} and {@code
-     * config_sentence_transformers.json}. For static embeddings, {@code modules.json} and the StaticEmbedding module's {@code model.safetensors}
-     * and {@code tokenizer.json}, also as model2vec writes them. On a file system other than the default one, such as inside an archive, the
-     * weights are read into native memory instead.
+     * config_sentence_transformers.json}. A folder of static embeddings has {@code modules.json} and the StaticEmbedding module's {@code
+     * model.safetensors} and {@code tokenizer.json}; the files of model2vec are supported, too. On a file system other than the default one, such as
+     * inside an archive, the weights are read into native memory instead.
      *
      * <p>The path may also be a GGUF file of llama.cpp's architectures {@code bert}, {@code nomic-bert} and {@code modern-bert}, whose weights stay
-     * in their format. Such a file has the pooling, but no prompts and no normalization: vectors have length 1, as in llama.cpp, there are no
-     * prompts, and texts may have as many tokens as the model has positions.
+     * in their format. Such a file has the pooling, but no prompts and no normalization. Vectors therefore have length 1, as in llama.cpp, and texts
+     * have no prompts. Texts may have as many tokens as the model has positions.
      *
      * <p>Settings that a file does not name have the defaults of transformers and sentence-transformers. Without {@code modules.json}, pooling is
-     * the mean, vectors are not normalized, and lengths and prompts of the last two files are ignored. Without a {@code max_seq_length}, {@code
-     * tokenizer_config.json}, or else the model's number of positions, limits the tokens of a text.
+     * the mean, vectors are not normalized, and lengths and prompts in {@code sentence_bert_config.json} and {@code
+     * config_sentence_transformers.json} are ignored. Without a {@code max_seq_length}, {@code tokenizer_config.json}, or else the model's number of
+     * positions, limits the tokens of a text.
      *
-     * <p>The calling thread reads the weights, and a second thread of {@code cpu}, if there is one, the tokenizer. The thread that finishes first
-     * computes with a small model to load the kernels. Until both are finished, other calls with {@code cpu} compute only on their own thread.
+     * <p>The calling thread reads the weights. A second thread of {@code cpu}, if there is one, reads the tokenizer. The thread that finishes first
+     * computes with a small model to load the kernels. Until both threads finish, other calls with {@code cpu} compute only on their own thread.
      *
      * @param cpu threads of this and every later call; the caller owns it
      * @param path the model's folder, or a GGUF file of llama.cpp
@@ -92,12 +93,12 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Does the same with matrices and the word embedding table rounded to a format: Q8_0 takes 0.27 of the memory of f32, bf16 and f16
-     * half. Other tables, biases and norms are not rounded.
+     * Loads a model, with matrices and the word embedding table rounded to a format. Q8_0 takes 0.27 of the memory of f32; bf16 and f16 take half.
+     * Other tables, biases and norms are not rounded.
      *
      * @param cpu threads of this and every later call; the caller owns it
      * @param path the model's folder, or a GGUF file of llama.cpp
-     * @param format of the weights
+     * @param format the format of the weights
      * @return the encoder
      * @throws IOException if a file is missing or cannot be read
      * @throws IllegalArgumentException as the other method does, or if the rows of a weight are not whole blocks of the format, or not all of
@@ -139,10 +140,10 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
      *
      * @param cpu threads of this and every later call; the caller owns it
      * @param file the file, which must not be changed in place while it is mapped; {@link #write} replaces it
-     * @return the encoder, with the options of the written one
+     * @return the encoder, with the options of the written encoder
      * @throws IOException if the file cannot be read
-     * @throws IllegalArgumentException if it is not such a file, or was written by a version of the library with another layout; the
-     *     message names the file and the value
+     * @throws IllegalArgumentException if the file is of another kind, or was written by a version of the library with another layout; the message
+     *     names the file and the value
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static SentenceEncoder map(Compute cpu, Path file) throws IOException {
@@ -157,8 +158,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Loads a model from an ONNX file that PyTorch exported, as in langchain4j's model jars, and a {@code tokenizer.json}. Such files have
-     * no pooling, prompts and length of texts: vectors are normalized, there are no prompts, and texts may have as many tokens as the model
+     * Loads a model from an ONNX file that PyTorch exported, as in langchain4j's model jars, and a {@code tokenizer.json}. Such files contain no
+     * pooling, no prompts and no maximum length of texts. Vectors are normalized. Texts have no prompts, and may have as many tokens as the model
      * has positions. Threads are used as in {@link #load}.
      *
      * @param cpu threads of this and every later call; the caller owns it
@@ -176,13 +177,13 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Does the same with matrices and the word embedding table rounded to a format.
+     * Loads an ONNX model, with matrices and the word embedding table rounded to a format.
      *
      * @param cpu threads of this and every later call; the caller owns it
      * @param onnx the model in f32; read to its end on the calling thread, and not closed
      * @param tokenizerJson the tokenizer; read to its end on the calling thread before the model, and not closed
      * @param pooling the function from the states of tokens to one vector
-     * @param format of the weights
+     * @param format the format of the weights
      * @return the encoder
      * @throws IOException if a stream cannot be read
      * @throws IllegalArgumentException as the other method does, or if the rows of a weight are not whole blocks of the format; the message
@@ -223,8 +224,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Returns this encoder with vectors of length 1, also with {@link #withDimension fewer elements}, or with vectors of any length. A vector of
-     * zeros does not change.
+     * Returns this encoder with vectors of length 1, or with vectors that are not normalized. Vectors with {@link #withDimension fewer elements}
+     * have length 1, too. A vector of zeros does not change.
      *
      * @param normalized whether vectors have length 1
      * @return a view that shares the weights: closing either closes both
@@ -236,10 +237,10 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
 
     /**
      * Returns this encoder with only the first elements of vectors, for models that were trained for this (Kusupati et al. 2022, "Matryoshka
-     * Representation Learning"). If vectors have length 1, truncated vectors have length 1, too. {@code truncate_dim} of a folder truncates after its
-     * Normalize module, as in sentence-transformers, so these vectors are shorter than 1.
+     * Representation Learning"). If vectors have length 1, truncated vectors have length 1, too. {@code truncate_dim} of a folder truncates after
+     * its Normalize module, as in sentence-transformers, so the length of these vectors is below 1.
      *
-     * @param dimension elements of a vector, from 1 to the model's
+     * @param dimension the number of elements of a vector, from 1 to the number of the model's vectors
      * @return a view that shares the weights: closing either closes both
      * @throws IllegalArgumentException if the model's vectors have fewer elements
      */
@@ -255,8 +256,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     /**
      * Returns this encoder for texts of another length.
      *
-     * @param maxTokens the largest number of tokens of a text, or of a part of it, including {@code [CLS]} and {@code [SEP]}; 3 to the
-     *     model's positions, or any number from 1 on for static embeddings
+     * @param maxTokens the largest number of tokens of a text, or of a part of a text, including {@code [CLS]} and {@code [SEP]}; 3 to the model's
+     *     positions, or any number from 1 on for static embeddings
      * @return a view that shares the weights: closing either closes both
      * @throws IllegalArgumentException if the number is outside this range
      */
@@ -277,7 +278,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     /**
      * Returns this encoder with a prompt before each text, such as {@code "query: "}.
      *
-     * @param prompt the text, empty for nothing
+     * @param prompt the text; empty for none
      * @return a view that shares the weights: closing either closes both
      */
     @Override
@@ -286,8 +287,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * {@return this encoder with the model's prompt for queries; a view that shares the weights: closing either closes both}. Without such
-     * a prompt it is the model's default prompt, or none.
+     * {@return this encoder with the model's prompt for queries; a view that shares the weights: closing either closes both}. Without such a prompt,
+     * the model's default prompt is used, if there is one.
      */
     @Override
     public SentenceEncoder forQueries() {
@@ -295,8 +296,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * {@return this encoder with the model's prompt for documents, named {@code document}, {@code passage} or {@code corpus}; a view that
-     * shares the weights: closing either closes both}. Without such a prompt it is the model's default prompt, or none.
+     * {@return this encoder with the model's prompt for documents, named {@code document}, {@code passage} or {@code corpus}; a view that shares the
+     * weights: closing either closes both}. Without such a prompt, the model's default prompt is used, if there is one.
      */
     @Override
     public SentenceEncoder forDocuments() {
@@ -316,7 +317,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
         return Math.min(options.dimension(), elements());
     }
 
-    /** Returns the elements of a vector before truncation. */
+    /** Returns the number of elements of a vector before truncation. */
     private int elements() {
         DenseLayers dense = loaded.dense();
         return dense.isEmpty() ? options.pooling().modes().size() * core.model.config.dim() : dense.outputs();
@@ -334,14 +335,14 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * {@return the parts of the model, without pooling, for studies; a table without blocks for static embeddings}. They share the weights of
-     * this encoder and cannot be used once it is closed.
+     * {@return the parts of the model, without pooling, for studies; a table without blocks for static embeddings}. The parts share the weights of
+     * this encoder, and cannot be used after the encoder was closed.
      */
     public Transformer transformer() {
         return core.model.transformer;
     }
 
-    /** {@return the tokenizer, which counts tokens too} */
+    /** {@return the tokenizer, which also counts tokens} */
     public EncoderTokenizer tokenizer() {
         return core.tokenizer;
     }
@@ -352,14 +353,16 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * {@return the bytes of weights that only this process uses: packed matrices in native memory, unless they are mapped, tables of a
+     * {@return the number of bytes of weights that only this process uses: packed matrices in native memory, unless they are mapped, tables of a
      * model from an ONNX file, and biases on the Java heap; a constant number}
      */
     public long ownBytes() {
         return core.model.weights.bytes(false) + loaded.dense().bytes(false);
     }
 
-    /** {@return the bytes of weights that are read from a mapped file, whose memory all processes share; 0 for an ONNX file or an archive} */
+    /**
+     * {@return the number of bytes of weights that are read from a mapped file, whose memory all processes share; 0 for an ONNX file or an archive}
+     */
     public long mappedBytes() {
         return core.model.weights.bytes(true) + loaded.dense().bytes(true);
     }
@@ -420,11 +423,11 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Computes the vectors of tokenized texts, with the bits of {@link #embed(List)}. No prompt is put before them. Sequences that are
-     * too long are treated like texts.
+     * Computes the vectors of tokenized texts, which have the same bits as the vectors of {@link #embed(List)}. No prompt is put before the tokens.
+     * Sequences that are too long are treated like texts that are too long.
      *
-     * @param ids for each text its ids as {@link EncoderTokenizer#encode(String)} returns them, {@link EncoderTokenizer#firstToken} and
-     *     {@link EncoderTokenizer#lastToken} included; read during the call only
+     * @param ids the ids of each text, as {@link EncoderTokenizer#encode(String)} returns them, {@link EncoderTokenizer#firstToken} and {@link
+     *     EncoderTokenizer#lastToken} included; read during the call only
      * @return a new vector for each text, in their order
      * @throws IllegalArgumentException if ids do not begin and end with these tokens or are outside the vocabulary, or a sequence is too
      *     long and {@link LongTexts#FAIL} is set
@@ -435,8 +438,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Computes vectors one batch ahead of their use, for engines that supply texts one by one. The iterator is for one thread at a
-     * time. After an error, also in {@code texts}, texts that were already read are lost, and the next calls fail with {@link
+     * Computes vectors one batch ahead of their use, for engines that supply texts one by one. One thread at a time may use the iterator. After an
+     * error, including an error of {@code texts}, the texts that were already read are lost, and the next calls fail with {@link
      * IllegalStateException}.
      *
      * @param texts any texts; they are read one batch at a time
@@ -444,7 +447,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
      */
     public Iterator<TextEmbedding> embed(Iterator<String> texts) {
         Checks.notNull(texts, "texts");
-        // not a pooled run: the end of an iterator's use cannot be detected
+        // a run that is not reused, because the end of an iterator's use cannot be detected
         EmbeddingRun run = runs.newRun();
         run.begin(options, texts);
         return new EmbeddingIterator(run);
@@ -472,7 +475,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
      * file in the same folder, which then atomically replaces {@code file}, so a crash leaves either the old file or the new one.
      *
      * <p>The file is the same for all processors and vector widths of little-endian machines. A later version of the library may use another layout
-     * and refuse the file. Then write it again from the model.
+     * and refuse the file, which must then be written again from the model.
      *
      * @param file the file to write; its size is the size of the matrices in f32, of the tables in their type, and of the tokenizer
      * @throws IOException if the file cannot be written
@@ -488,7 +491,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
 
     /**
      * Frees the memory of the weights at once, mapped and packed. Later calls fail with {@link IllegalStateException}. Running calls may fail with
-     * it, too. A second call has no effect.
+     * this exception, too. A second call has no effect.
      */
     @Override
     public void close() {

@@ -1,6 +1,6 @@
 package io.multihead.encoder;
 
-/** The function of the largest logit of a token; only logits above 0 have a weight. */
+/** The function from the largest logit of a token to its weight. Only tokens with a logit above 0 have a weight. */
 enum SparseActivation {
     /** {@code log(1 + x)} (Formal et al. 2021, "SPLADE v2"). */
     RELU,
@@ -8,7 +8,7 @@ enum SparseActivation {
     LOG1P_RELU;
 
     /**
-     * Returns the tokens whose logits are above 0. The functions are increasing, so they may follow the maximum, and are computed once per
+     * Returns the weights of the tokens whose logits are above 0. Both functions increase, so they are applied to the maximum, once for each
      * token.
      */
     SparseVector vector(float[] largest) {
@@ -28,13 +28,13 @@ enum SparseActivation {
         return new SparseVector(ids, weights);
     }
 
-    /** NaN is kept, so that it is visible. */
+    /** Returns whether a logit has a weight. NaN has one, so that it is visible in the result. */
     private static boolean isKept(float logit) {
         return !(logit <= 0);
     }
 
     private double of(double logit) {
-        // StrictMath, whose bits are the same on all processors
+        // StrictMath returns the same bits on all processors
         double once = StrictMath.log1p(logit);
         return this == RELU ? once : StrictMath.log1p(once);
     }

@@ -13,7 +13,7 @@ import java.util.List;
 
 /**
  * Sparse embeddings from a masked language model (Formal et al. 2021, "SPLADE" and "SPLADE v2"): the weight of a word of the vocabulary is
- * {@code log(1 + relu(logit))} of its largest logit at any token of the text. An index of words can store such vectors.
+ * {@code log(1 + relu(logit))} of its largest logit at any token of the text. An inverted index can store such vectors.
  *
  * <p>Texts are packed into batches of about 512 tokens without padding. A vector has the same bits alone and in any batch, for any number of
  * threads and at every lane width. A warm call allocates its results.
@@ -35,8 +35,8 @@ public final class SparseEncoder implements AutoCloseable {
 
     /**
      * Loads a model from a folder as sentence-transformers' SparseEncoder writes it ({@code modules.json} with an MLMTransformer, or a
-     * Transformer whose task is {@code fill-mask}, and a SpladePooling module), or from a masked language model as transformers writes it, of
-     * BERT, RoBERTa or XLM-R. Settings that a file does not name have the defaults of these libraries. Threads are used as in {@link
+     * Transformer whose task is {@code fill-mask}, and a SpladePooling module), or from the folder of a masked language model (BERT, RoBERTa or
+     * XLM-R) as transformers writes it. Settings that a file does not name have the defaults of these libraries. Threads are used as in {@link
      * SentenceEncoder#load}.
      *
      * @param cpu threads of this and every later call; the caller owns it
@@ -52,12 +52,12 @@ public final class SparseEncoder implements AutoCloseable {
     }
 
     /**
-     * Does the same with matrices and the word embedding table rounded to a format: Q8_0 takes 0.27 of the memory of f32, bf16 and f16
+     * Loads a model, with matrices and the word embedding table rounded to a format. Q8_0 takes 0.27 of the memory of f32; bf16 and f16 take
      * half. Other tables, biases and norms are not rounded.
      *
      * @param cpu threads of this and every later call; the caller owns it
      * @param folder the model's folder
-     * @param format of the weights
+     * @param format the format of the weights
      * @return the encoder
      * @throws IOException if a file is missing or cannot be read
      * @throws IllegalArgumentException as the other method does, or if the rows of a weight are not whole blocks of the format, or not all of
@@ -69,14 +69,15 @@ public final class SparseEncoder implements AutoCloseable {
     }
 
     /**
-     * Does the same with options, such as low-rank adapters.
+     * Loads a model with options, such as low-rank adapters.
      *
      * @param cpu threads of this and every later call; the caller owns it
      * @param folder the model's folder
      * @param options the format of weights, and adapters
      * @return the encoder
      * @throws IOException if a file is missing or cannot be read
-     * @throws IllegalArgumentException as the other methods do, or if adapters are of another kind or model; the message names the setting
+     * @throws IllegalArgumentException as the other methods do, or if the adapters have another kind or are for another model; the message
+     *     names the setting
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static SparseEncoder load(Compute cpu, Path folder, EncoderLoadOptions options) throws IOException {
@@ -99,9 +100,9 @@ public final class SparseEncoder implements AutoCloseable {
      *
      * @param cpu threads of every call; the caller owns it
      * @param file the file, which must not be changed in place while it is mapped; {@link #write} replaces it
-     * @return the encoder, with the bits and the length of the written one
+     * @return the encoder, which has the length of the written encoder, and returns the same bits
      * @throws IOException if the file cannot be read
-     * @throws IllegalArgumentException if it is not such a file, or was written by a version of the library with another layout; the
+     * @throws IllegalArgumentException if the file is of another kind, or was written by a version of the library with another layout; the
      *     message names the file and the value
      * @throws IllegalStateException if {@code cpu} is closed
      */
@@ -144,7 +145,7 @@ public final class SparseEncoder implements AutoCloseable {
         return maxTokens;
     }
 
-    /** {@return the number of words that may have a weight: ids are below it} */
+    /** {@return the number of words that may have a weight; token ids are below this number} */
     public int vocabularySize() {
         return loaded.head().decoder().outputs();
     }
@@ -154,7 +155,7 @@ public final class SparseEncoder implements AutoCloseable {
         return core.tokenizer;
     }
 
-    /** {@return the bytes of weights that only this process uses: packed matrices in native memory, and arrays} */
+    /** {@return the number of bytes of weights that only this process uses: packed matrices in native memory, and arrays} */
     public long ownBytes() {
         return core.model.weights.bytes(false) + loaded.head().weights().bytes(false);
     }
@@ -163,7 +164,7 @@ public final class SparseEncoder implements AutoCloseable {
      * Computes the vector of one text.
      *
      * @param text any text
-     * @return its vector
+     * @return the vector of the text
      * @throws IllegalStateException if the encoder or its Compute is closed
      * @throws java.util.concurrent.CancellationException if the thread is interrupted
      */
@@ -193,8 +194,8 @@ public final class SparseEncoder implements AutoCloseable {
     }
 
     /**
-     * Frees the memory of the weights at once, mapped and packed. Later calls fail with {@link IllegalStateException}. Running calls may fail with
-     * it, too. A second call has no effect.
+     * Frees the memory of the weights at once, mapped and packed. Later calls fail with {@link IllegalStateException}. Running calls may fail
+     * with this exception, too. A second call has no effect.
      */
     @Override
     public void close() {

@@ -44,9 +44,9 @@ final class SparseFolder {
 
     private SparseFolder() {}
 
-    /** Writes a packed file for texts of a length. */
+    /** Writes a packed file, with the largest number of tokens of a text. */
     static void write(Path file, Loaded loaded, int maxTokens) throws IOException {
-        Map<String, Object> options = new TreeMap<>(); // the same bytes each time
+        Map<String, Object> options = new TreeMap<>(); // sorted, so that the file always has the same bytes
         options.put("activation", loaded.activation.name());
         options.put("is_tied", loaded.head.isTied());
         options.put("max_tokens", maxTokens);
@@ -107,7 +107,7 @@ final class SparseFolder {
         return modules;
     }
 
-    /** A Transformer module without a task has no head. */
+    /** Fails if a Transformer module has no task, because it then has no head. */
     private static JsonObject requireTask(JsonObject settings) {
         if (!settings.has("transformer_task")) {
             throw settings.fail("transformer_task", "fill-mask");
@@ -125,7 +125,7 @@ final class SparseFolder {
         return activation;
     }
 
-    /** Fails if a prompt is put before texts, or tokens with small weights are omitted. */
+    /** Fails if settings put a prompt before texts, or omit tokens with small weights. */
     private static Framework requirePlain(Framework framework) {
         if (framework.json().has("max_active_dims")) {
             throw framework.json().fail("max_active_dims", "null: all tokens with a weight are returned");

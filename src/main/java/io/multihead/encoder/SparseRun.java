@@ -12,7 +12,10 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** One pass over texts that computes the logits of some tokens at a time, and keeps the largest of each text. */
+/**
+ * One pass over texts. It computes the logits of some tokens at a time, and keeps the largest logit of each word of the vocabulary for each
+ * text.
+ */
 final class SparseRun extends BatchRun {
     /**
      * The number of tokens whose logits are in memory at a time: enough for the speed of a product, 8 MB for 30,522 words, and fewer tokens
@@ -35,7 +38,7 @@ final class SparseRun extends BatchRun {
     private SparseVector[] vectors = NONE;
     private int done;
     private int maxTokens;
-    /** The tokens of the text that have an effect. */
+    /** The number of tokens of the text that are read. */
     private int kept;
 
     SparseRun(EncoderCore core, MaskedHead head, SparseActivation activation) {
@@ -120,7 +123,7 @@ final class SparseRun extends BatchRun {
         decoder.forward(core.cpu, normalized.get(count), logits.get(count));
     }
 
-    /** Keeps the larger of each token's logits; 0 is the smallest logit with an effect. */
+    /** Updates the largest logit of each word of the vocabulary with the logits of a row. 0 is the smallest logit with an effect. */
     private void raise(int at) {
         float[] row = logits.array();
         for (int i = 0; i < largest.length; i++) {

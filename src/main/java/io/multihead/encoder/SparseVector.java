@@ -33,7 +33,7 @@ public final class SparseVector {
     /**
      * {@return the weight of a token, 0 if it has none}
      *
-     * @param id of the vocabulary
+     * @param id the id of the token in the vocabulary
      */
     public float weight(int id) {
         int at = Arrays.binarySearch(ids, id);
@@ -43,7 +43,7 @@ public final class SparseVector {
     /**
      * {@return the sum of the products of the weights of tokens that both vectors have: the score of a passage for a query}
      *
-     * @param other a vector of the same model
+     * @param other another vector of the same model
      */
     public double dot(SparseVector other) {
         Checks.notNull(other, "other");

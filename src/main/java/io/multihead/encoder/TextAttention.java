@@ -14,15 +14,15 @@ import java.util.List;
  * The attention weights of all heads of an encoder for one text.
  *
  * @param tokens the tokens as in the vocabulary, including {@code [CLS]} and {@code [SEP]}
- * @param weights {@code [layers, heads, tokens, tokens]} of f32 on the Java heap: the attention weight of each token (the third axis)
- *     for each token (the last axis). The sum of a row is 1 except for rounding. {@code io.multihead.analysis.HeadStatistics} reads
- *     one layer of it, {@code weights.select(0, layer)}
+ * @param weights {@code [layers, heads, tokens, tokens]} of f32 on the Java heap: the weight with which each token (the third axis) attends to
+ *     each token (the last axis). The sum of a row is 1 except for rounding. {@code io.multihead.analysis.HeadStatistics} reads one layer,
+ *     {@code weights.select(0, layer)}
  */
 public record TextAttention(List<String> tokens, Tensor weights) {
     /**
      * Checks that there is a row and a column for each token.
      *
-     * @throws IllegalArgumentException if the weights' shape does not fit
+     * @throws IllegalArgumentException if the shape of the weights does not fit
      */
     public TextAttention {
         tokens = Checks.noNulls(tokens, "tokens");

@@ -16,9 +16,9 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * Vectors of the tokens of texts, for late interaction (Khattab and Zaharia 2020, "ColBERT"): a BERT model's states are projected to fewer elements
- * and have length 1. A query is padded with mask tokens to a fixed length, and each of them has a vector. Punctuation of documents has no vectors.
- * A skip list in the folder replaces the list of punctuation, and may contain {@code [CLS]}.
+ * Vectors of the tokens of texts, for late interaction (Khattab and Zaharia 2020, "ColBERT"): a BERT model's states are projected to fewer
+ * elements and have length 1. A query is padded with mask tokens to a fixed length, and each mask token has a vector. Punctuation of documents
+ * has no vectors. A skip list in the folder replaces the list of punctuation, and may contain {@code [CLS]}.
  *
  * <p>Texts are packed into batches of about 512 tokens without padding. A vector has the same bits alone and in any batch, for any number of
  * threads and at every lane width.
@@ -58,12 +58,12 @@ public final class TokenEncoder implements AutoCloseable {
     }
 
     /**
-     * Does the same with matrices and the word embedding table rounded to a format: Q8_0 takes 0.27 of the memory of f32, bf16 and f16
+     * Loads a model, with matrices and the word embedding table rounded to a format. Q8_0 takes 0.27 of the memory of f32; bf16 and f16 take
      * half. Other tables, biases and norms are not rounded.
      *
      * @param cpu threads of this and every later call; the caller owns it
      * @param folder the model's folder
-     * @param format of the weights
+     * @param format the format of the weights
      * @return the encoder
      * @throws IOException if a file is missing or cannot be read
      * @throws IllegalArgumentException as the other method does, or if the rows of a weight are not whole blocks of the format, or not all of
@@ -75,14 +75,15 @@ public final class TokenEncoder implements AutoCloseable {
     }
 
     /**
-     * Does the same with options, such as low-rank adapters.
+     * Loads a model with options, such as low-rank adapters.
      *
      * @param cpu threads of this and every later call; the caller owns it
      * @param folder the model's folder
      * @param options the format of weights, and adapters
      * @return the encoder
      * @throws IOException if a file is missing or cannot be read
-     * @throws IllegalArgumentException as the other methods do, or if adapters are of another kind or model; the message names the setting
+     * @throws IllegalArgumentException as the other methods do, or if the adapters have another kind or are for another model; the message
+     *     names the setting
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static TokenEncoder load(Compute cpu, Path folder, EncoderLoadOptions options) throws IOException {
@@ -100,9 +101,9 @@ public final class TokenEncoder implements AutoCloseable {
      *
      * @param cpu threads of every call; the caller owns it
      * @param file the file, which must not be changed in place while it is mapped; {@link #write} replaces it
-     * @return the encoder, with the bits and the settings of the written one
+     * @return the encoder, which has the settings of the written encoder, and returns the same bits
      * @throws IOException if the file cannot be read
-     * @throws IllegalArgumentException if it is not such a file, or was written by a version of the library with another layout; the
+     * @throws IllegalArgumentException if the file is of another kind, or was written by a version of the library with another layout; the
      *     message names the file and the value
      * @throws IllegalStateException if {@code cpu} is closed
      */
@@ -120,7 +121,7 @@ public final class TokenEncoder implements AutoCloseable {
      * @throws IOException if the file cannot be written
      * @throws IllegalArgumentException if the path has no file name, or the tokenizer is not WordPiece, and its folder has no
      *     {@code tokenizer.json}
-     * @throws IllegalStateException if the encoder is closed, or is closed meanwhile
+     * @throws IllegalStateException if the encoder is closed before or during the call
      */
     public void write(Path file) throws IOException {
         Checks.notNull(file, "file");
@@ -128,14 +129,14 @@ public final class TokenEncoder implements AutoCloseable {
         TokenEncoderFolder.write(file, loaded);
     }
 
-    /** {@return the elements of a vector} */
+    /** {@return the number of elements of a vector} */
     public int dimension() {
         return projection.outputs();
     }
 
     /**
-     * {@return the tokens of a query, including {@code [CLS]}, its prefix and {@code [SEP]}: the exact number if masks pad queries, else the
-     * largest number}
+     * {@return the number of tokens of a query, including {@code [CLS]}, its prefix and {@code [SEP]}: the exact number if masks pad queries,
+     * or else the largest number}
      */
     public int queryTokens() {
         return queries.most();
@@ -156,7 +157,7 @@ public final class TokenEncoder implements AutoCloseable {
      * Computes the vectors of queries.
      *
      * @param texts any texts
-     * @return their vectors, in their order
+     * @return the vectors in the order of the texts
      * @throws IllegalStateException if the encoder or its Compute is closed
      * @throws java.util.concurrent.CancellationException if the thread is interrupted
      */
@@ -201,8 +202,8 @@ public final class TokenEncoder implements AutoCloseable {
     }
 
     /**
-     * Frees the memory of the weights at once, mapped and packed. Later calls fail with {@link IllegalStateException}. Running calls may fail with
-     * it, too. A second call has no effect.
+     * Frees the memory of the weights at once, mapped and packed. Later calls fail with {@link IllegalStateException}. Running calls may fail
+     * with this exception, too. A second call has no effect.
      */
     @Override
     public void close() {

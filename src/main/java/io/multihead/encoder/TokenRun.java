@@ -15,7 +15,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** One pass over texts that projects states, and collects vectors of length 1. For one call. */
+/** One pass over texts. It projects the states of tokens, and collects vectors of length 1. An object serves one call. */
 final class TokenRun extends BatchRun {
     private final PackedLinear projection;
     private final TokenFormat format;

@@ -4,13 +4,15 @@ import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 
-/** Vectors of the tokens of texts, one text after another, for {@code io.multihead.gemm.MaxSim}. Immutable, except for its memory. */
+/**
+ * Vectors of the tokens of texts, stored text by text, for {@code io.multihead.gemm.MaxSim}. Immutable, except for the contents of its memory.
+ */
 public final class TokenVectors {
     private final float[] values;
     private final int dimension;
     private final long[] offsets;
 
-    /** Takes the vectors of all texts, and where each text begins and the last one ends. */
+    /** Takes the vectors of all texts. The offsets are the index of each text's first vector, and the number of all vectors. */
     TokenVectors(float[] values, int dimension, long[] offsets) {
         this.values = values;
         this.dimension = dimension;
@@ -22,7 +24,7 @@ public final class TokenVectors {
         return offsets.length - 1;
     }
 
-    /** {@return the elements of a vector} */
+    /** {@return the number of elements of a vector} */
     public int dimension() {
         return dimension;
     }
@@ -40,7 +42,7 @@ public final class TokenVectors {
     /**
      * Returns the vectors of one text, as needed by Lucene's {@code LateInteractionField}.
      *
-     * @param text from 0
+     * @param text the index of the text, from 0
      * @return a new array with a new vector for each token
      * @throws IllegalArgumentException if there is no such text
      */

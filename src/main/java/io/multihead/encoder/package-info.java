@@ -1,4 +1,4 @@
-/** Sentence embeddings and rerankers: text in, vectors or scores out, with the weights of trained BERT models. */
+/** Sentence embeddings and rerankers, which compute vectors and scores of texts with the weights of trained BERT models. */
 @NullMarked
 package io.multihead.encoder;
 

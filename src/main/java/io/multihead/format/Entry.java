@@ -60,7 +60,8 @@ record Entry(String name, String dtype, Shape shape, long from, long to) {
     }
 
     /**
-     * Fails unless the number of bytes fits the shape. If the size of an element is unknown, only tensors without elements have no bytes.
+     * Fails unless the number of bytes fits the shape. If the size of an element is unknown, a tensor must have bytes if it has elements, and
+     * no bytes otherwise.
      */
     private void requireBytes(String what) {
         long bytes = to - from;

@@ -7,8 +7,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The storage of a tensor in a GGUF file: ggml's number of the type, and the elements and bytes of a block, which determine its size. Only
- * some can be read.
+ * The type of a tensor in a GGUF file: ggml's number, and the elements and bytes of a block, which determine the tensor's size. Only some types
+ * can be read.
  */
 enum GgmlType {
     F32(0, DType.F32),
@@ -78,7 +78,7 @@ enum GgmlType {
         this.blocks = blocks;
     }
 
-    /** Returns the type of a number, or null, because ggml adds types. */
+    /** Returns the type with a number, or null if the number is unknown: ggml adds types. */
     static @Nullable GgmlType of(long id) {
         return BY_ID.get(id);
     }
@@ -104,13 +104,13 @@ enum GgmlType {
         return bytes;
     }
 
-    /** The element type of a tensor; null if it has blocks or cannot be read. */
+    /** Returns the element type of a tensor; null if the tensor has blocks or cannot be read. */
     @Nullable
     DType dtype() {
         return dtype;
     }
 
-    /** The type of the blocks; null if there are none or they cannot be read. */
+    /** Returns the type of the blocks; null if there are no blocks or they cannot be read. */
     @Nullable
     BlockType blocks() {
         return blocks;

@@ -40,7 +40,7 @@ public final class Gguf {
     /** The largest number of a file's names that an error lists. */
     private static final int MOST_NAMES = 10;
 
-    /** Begins the message of every error: the file and a colon, or nothing. */
+    /** The prefix of every error message: the file and a colon, or empty. */
     private final String source;
 
     private final GgufHeader header;
@@ -76,10 +76,10 @@ public final class Gguf {
     }
 
     /**
-     * Reads one file that is in memory already. Of a split model, it reads only this part.
+     * Reads one file that is in memory already. If the model is split, it reads only this part.
      *
      * @param file the whole file; offsets count from the first byte of the segment
-     * @return its metadata and tensors, views of that memory
+     * @return the file's metadata and tensors, which are views of this memory
      * @throws IllegalArgumentException if it is not a well-formed GGUF file; the message names the field
      */
     public static Gguf parse(MemorySegment file) {
@@ -105,7 +105,7 @@ public final class Gguf {
     /**
      * {@return the value of a key, if there is one}
      *
-     * @param key such as {@code general.architecture}
+     * @param key the key, such as {@code general.architecture}
      */
     public Optional<GgufValue> find(String key) {
         GgufValue value = header.metadata().get(Checks.notNull(key, "key"));
@@ -115,7 +115,7 @@ public final class Gguf {
     /**
      * {@return the value of a key}
      *
-     * @param key such as {@code general.architecture}
+     * @param key the key, such as {@code general.architecture}
      * @throws IllegalArgumentException if there is no such key; the messages of this method and of all methods
      *     below name the file and the key
      */
@@ -126,7 +126,7 @@ public final class Gguf {
     /**
      * {@return the exception for an unexpected value, which names the file, the key and the value, like the exceptions of all methods}
      *
-     * @param key such as {@code llama.block_count}, which need not exist
+     * @param key the key, such as {@code llama.block_count}, which need not exist
      * @param expected a description of the expected value
      */
     public IllegalArgumentException fail(String key, String expected) {
@@ -137,7 +137,7 @@ public final class Gguf {
     /**
      * {@return the text of a key}
      *
-     * @param key such as {@code general.architecture}
+     * @param key the key, such as {@code general.architecture}
      * @throws IllegalArgumentException if there is no such key, or the value is not a string
      */
     public String string(String key) {
@@ -147,7 +147,7 @@ public final class Gguf {
     /**
      * {@return the text of a key, if there is one}
      *
-     * @param key such as {@code tokenizer.chat_template}
+     * @param key the key, such as {@code tokenizer.chat_template}
      * @throws IllegalArgumentException if the value is not a string
      */
     public Optional<String> findString(String key) {
@@ -157,7 +157,7 @@ public final class Gguf {
     /**
      * {@return an integer of any of the eight types}
      *
-     * @param key such as {@code llama.block_count}
+     * @param key the key, such as {@code llama.block_count}
      * @throws IllegalArgumentException if there is no such key, the value is not an integer, or it is above
      *     2<sup>63</sup> - 1
      */
@@ -168,7 +168,7 @@ public final class Gguf {
     /**
      * {@return an integer, if there is one}
      *
-     * @param key such as {@code llama.attention.head_count_kv}
+     * @param key the key, such as {@code llama.attention.head_count_kv}
      * @throws IllegalArgumentException if the value is not an integer, or above 2<sup>63</sup> - 1
      */
     public OptionalLong findInteger(String key) {
@@ -179,7 +179,7 @@ public final class Gguf {
     /**
      * {@return an f32, widened exactly, or an f64}
      *
-     * @param key such as {@code llama.attention.layer_norm_rms_epsilon}
+     * @param key the key, such as {@code llama.attention.layer_norm_rms_epsilon}
      * @throws IllegalArgumentException if there is no such key, or the value is neither f32 nor f64
      */
     public double real(String key) {
@@ -189,7 +189,7 @@ public final class Gguf {
     /**
      * {@return an f32 or f64, if there is one}
      *
-     * @param key such as {@code llama.rope.freq_base}
+     * @param key the key, such as {@code llama.rope.freq_base}
      * @throws IllegalArgumentException if the value is neither
      */
     public OptionalDouble findReal(String key) {
@@ -198,9 +198,9 @@ public final class Gguf {
     }
 
     /**
-     * {@return a truth value}
+     * {@return a boolean}
      *
-     * @param key such as {@code tokenizer.ggml.add_bos_token}
+     * @param key the key, such as {@code tokenizer.ggml.add_bos_token}
      * @throws IllegalArgumentException if there is no such key, or the value is not a boolean
      */
     public boolean bool(String key) {
@@ -210,7 +210,7 @@ public final class Gguf {
     /**
      * {@return a boolean, if there is one}
      *
-     * @param key such as {@code tokenizer.ggml.add_bos_token}
+     * @param key the key, such as {@code tokenizer.ggml.add_bos_token}
      * @throws IllegalArgumentException if the value is not a boolean
      */
     public Optional<Boolean> findBool(String key) {
@@ -220,7 +220,7 @@ public final class Gguf {
     /**
      * {@return the strings of an array, as in {@link GgufValue#strings}}
      *
-     * @param key such as {@code tokenizer.ggml.tokens}
+     * @param key the key, such as {@code tokenizer.ggml.tokens}
      * @throws IllegalArgumentException if there is no array of strings, or a string is not UTF-8
      */
     public List<String> strings(String key) {
@@ -230,7 +230,7 @@ public final class Gguf {
     /**
      * {@return the integers of an array, of any of the eight types, as a new array}
      *
-     * @param key such as {@code tokenizer.ggml.token_type}
+     * @param key the key, such as {@code tokenizer.ggml.token_type}
      * @throws IllegalArgumentException if there is no array of integers, or an integer is above
      *     2<sup>63</sup> - 1
      */
@@ -241,7 +241,7 @@ public final class Gguf {
     /**
      * {@return the elements of an array of f32, as a new array}
      *
-     * @param key such as {@code tokenizer.ggml.scores}
+     * @param key the key, such as {@code tokenizer.ggml.scores}
      * @throws IllegalArgumentException if there is no array of f32
      */
     public float[] floats(String key) {
@@ -256,17 +256,17 @@ public final class Gguf {
     /**
      * {@return whether there is a tensor of this name}
      *
-     * @param name such as {@code output.weight}
+     * @param name the name of the tensor, such as {@code output.weight}
      */
     public boolean contains(String name) {
         return parts.containsKey(Checks.notNull(name, "name"));
     }
 
     /**
-     * {@return how a tensor is stored: ggml's name of the type, such as {@code Q4_K}, or {@code ggml type} and a number if this library has no
-     * name for it}
+     * {@return the stored type of a tensor: ggml's name, such as {@code Q4_K}, or {@code ggml type} and a number if this library does not know
+     * the type}
      *
-     * @param name such as {@code blk.0.attn_q.weight}
+     * @param name the name of the tensor, such as {@code blk.0.attn_q.weight}
      * @throws IllegalArgumentException if there is no such tensor
      */
     public String type(String name) {
@@ -277,7 +277,7 @@ public final class Gguf {
      * {@return the type of a tensor's blocks, if {@link #blocks} returns this tensor; empty if {@link #tensor} returns it or
      * its type is not supported}
      *
-     * @param name such as {@code blk.0.attn_q.weight}
+     * @param name the name of the tensor, such as {@code blk.0.attn_q.weight}
      * @throws IllegalArgumentException if there is no such tensor
      */
     public Optional<BlockType> blockType(String name) {
@@ -288,7 +288,7 @@ public final class Gguf {
     /**
      * {@return the sizes of a tensor, outermost first, such as rows and columns of a weight}
      *
-     * @param name such as {@code blk.0.attn_q.weight}
+     * @param name the name of the tensor, such as {@code blk.0.attn_q.weight}
      * @throws IllegalArgumentException if there is no such tensor
      */
     public Shape shape(String name) {
@@ -298,7 +298,7 @@ public final class Gguf {
     /**
      * Returns a tensor that is not quantized, a view of the file's memory.
      *
-     * @param name such as {@code blk.0.attn_norm.weight}
+     * @param name the name of the tensor, such as {@code blk.0.attn_norm.weight}
      * @return a tensor of F32, F16, BF16, I8 or F64
      * @throws IllegalArgumentException if there is no tensor of that name, or it has another type
      */
@@ -315,7 +315,7 @@ public final class Gguf {
     /**
      * {@return a quantized tensor, a view of the file's memory}
      *
-     * @param name such as {@code blk.0.attn_q.weight}
+     * @param name the name of the tensor, such as {@code blk.0.attn_q.weight}
      * @throws IllegalArgumentException if there is no tensor of that name, or its type is not a {@link
      *     BlockType}
      */

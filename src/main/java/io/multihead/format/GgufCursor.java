@@ -6,7 +6,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 
-/** A position in the bytes of a GGUF file that never passes their end: each length is compared with the remaining bytes first. */
+/**
+ * A position in the bytes of a GGUF file. It never passes their end, because each length is first compared with the number of remaining bytes.
+ */
 final class GgufCursor {
     static final ValueLayout.OfShort SHORT = ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
     static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
@@ -14,10 +16,10 @@ final class GgufCursor {
     static final ValueLayout.OfFloat FLOAT = ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
     static final ValueLayout.OfDouble DOUBLE = ValueLayout.JAVA_DOUBLE_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
-    /** Names of keys and tensors: the limit of the specification for keys. */
+    /** The largest number of bytes of the name of a key or a tensor: the specification's limit for keys. */
     private static final long LONGEST_NAME = 65535;
 
-    /** The limit of nested arrays; each level of a file costs a stack frame here. */
+    /** The largest depth of nested arrays. Each level takes a stack frame of the reader. */
     private static final int DEEPEST = 8;
 
     private final MemorySegment memory;
@@ -31,7 +33,7 @@ final class GgufCursor {
         return at;
     }
 
-    /** Fails unless this number of bytes is left; an unsigned number that is too large for a long is negative here. */
+    /** Fails unless this number of bytes is left; an unsigned number that is too large for a long is negative, and fails. */
     private void require(long bytes, String what) {
         long left = memory.byteSize() - at;
         if (bytes < 0 || bytes > left) {
@@ -57,7 +59,10 @@ final class GgufCursor {
         return memory.get(LONG, at - Long.BYTES);
     }
 
-    /** Reads a count of items with a smallest size each: a count that cannot be true is refused before it is used. */
+    /**
+     * Reads a count of items, each of which takes at least {@code leastBytes} bytes. A count that exceeds the remaining bytes is refused before
+     * it is used.
+     */
     long readCount(int leastBytes, String what) {
         long count = read64(what);
         long most = (memory.byteSize() - at) / leastBytes;
@@ -87,7 +92,7 @@ final class GgufCursor {
         return memory.asSlice(from, at - from);
     }
 
-    /** Skips a value after a check of all lengths in it, and of booleans. */
+    /** Skips a value, and checks all lengths and booleans in it. */
     private void skipValue(GgufType type, int depth, String what) {
         switch (type) {
             case STRING -> skip(read64(what), what);

@@ -27,7 +27,7 @@ final class GgufEncoder {
         return integer(value, Long.BYTES);
     }
 
-    /** Appends a text after its length; fails for one that UTF-8 cannot hold. */
+    /** Appends the length of a text and the text. It fails for a text that UTF-8 cannot hold. */
     GgufEncoder text(String text, String what) {
         if (Json.unpaired(text)) {
             throw Checks.fail(what, "an unpaired surrogate", "expected text that UTF-8 can hold");
@@ -48,7 +48,7 @@ final class GgufEncoder {
         return u32(elements.ordinal()).u64(count);
     }
 
-    /** Appends zeros up to a multiple of a number. */
+    /** Appends zeros up to a multiple of the alignment. */
     GgufEncoder align(long alignment) {
         return append(new byte[(int) (Math.ceilDiv(bytes.size(), alignment) * alignment - bytes.size())]);
     }

@@ -14,16 +14,16 @@ record GgufHeader(int version, Map<String, GgufValue> metadata, Map<String, Gguf
     static final String ALIGNMENT_KEY = "general.alignment";
     static final long DEFAULT_ALIGNMENT = 32;
     static final long LEAST_ALIGNMENT = 8;
-    /** The largest page of any machine; a larger alignment could only be a damaged file. */
+    /** The largest page size of any machine. A larger alignment is a sign of a damaged file. */
     static final long MOST_ALIGNMENT = 1 << 30;
 
     static final long MAGIC = 0x46554747; // "GGUF" in little-endian order
     private static final int BYTES = 24;
 
-    /** Key, type and value of the smallest pair: an empty key with one byte. */
+    /** The bytes of the smallest pair of key, type and value: an empty key with a value of one byte. */
     private static final int LEAST_PAIR = 13;
 
-    /** Name, number of sizes, a size, type and offset. */
+    /** The bytes of the smallest description of a tensor: name, number of sizes, one size, type and offset. */
     private static final int LEAST_TENSOR = 32;
 
     static GgufHeader read(MemorySegment file) {

@@ -15,7 +15,7 @@ import java.util.regex.Pattern;
 
 /**
  * The files of a model that is split, {@code NAME-00001-of-0000N.gguf}: the first file has the metadata, all files have tensors, and {@code
- * split.no}, {@code split.count} and {@code split.tensors.count} state the position of each.
+ * split.no}, {@code split.count} and {@code split.tensors.count} state the number of a file, the number of files and the number of all tensors.
  */
 final class GgufSplit {
     private static final Pattern NAME = Pattern.compile("(.*)-([0-9]{5})-of-([0-9]{5})\\.gguf");

@@ -6,7 +6,10 @@ import java.util.AbstractList;
 import java.util.Objects;
 import java.util.RandomAccess;
 
-/** The texts of an array in the memory of its file: an offset per text; each becomes a string when it is requested. */
+/**
+ * The texts of an array in the memory of its file. The list stores an offset for each text, and converts a text to a string when it is
+ * requested.
+ */
 final class GgufStrings extends AbstractList<String> implements RandomAccess {
     private final MemorySegment memory;
     private final long[] starts;

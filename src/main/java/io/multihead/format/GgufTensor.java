@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param type null for a number that was not in ggml when this class was written
  * @param from first byte, counted from the start of the file
- * @param bytes number of bytes; 1 if the type is unknown, since there is an element
+ * @param bytes number of bytes; 1 if the type is unknown, since there is at least one element
  */
 record GgufTensor(String name, long id, @Nullable GgmlType type, Shape shape, long from, long bytes) {
     private static final int MOST_AXES = 4;
@@ -49,7 +49,7 @@ record GgufTensor(String name, long id, @Nullable GgmlType type, Shape shape, lo
         throw Checks.fail(what, "sizes " + sizes, "expected at least 1 each and a product below 2^63");
     }
 
-    /** Checks the location of a tensor in data that begins at a byte of a file with a size. */
+    /** Checks the location of a tensor. The data begins at byte {@code dataStart} of a file of {@code fileSize} bytes. */
     static GgufTensor place(Described described, long dataStart, long fileSize, long alignment) {
         String what = what(described.name);
         if (Long.remainderUnsigned(described.offset, alignment) != 0) {

@@ -51,13 +51,12 @@ public enum GgufType {
         };
     }
 
-    /** The bytes of a value; 0 if values differ in size. */
+    /** Returns the number of bytes of a value; 0 if values differ in size. */
     int bytes() {
         return bytes;
     }
 
-    /** The smallest number of bytes of a value: an empty string has its length, and an empty array has its
-     * type and length. */
+    /** Returns the smallest number of bytes of a value: an empty string has its length, and an empty array has its type and length. */
     int leastBytes() {
         return this == STRING ? 8 : this == ARRAY ? 12 : bytes;
     }

@@ -7,20 +7,20 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * One value of GGUF's metadata: its type, and its bytes as stored in the file. Nothing is converted until it is requested, so a vocabulary
- * of 256,000 tokens takes only its space in the file.
+ * One value of GGUF's metadata: its type, and its bytes as stored in the file. Values are converted only when they are requested, so a
+ * vocabulary of 256,000 tokens takes only its space in the file.
  *
  * <p>Immutable and thread-safe; a value that was read from a mapped file lives as long as the arena of the mapping, and a value for a {@link
  * GgufWriter} as long as it is referenced.
  */
 public final class GgufValue {
-    /** An array's type of elements and their number. */
+    /** The bytes before an array's elements: the type and the number of the elements. */
     private static final int ARRAY_HEAD = 12;
 
     /** The name in errors of a value that is not from a file. */
     private static final String VALUE = "value";
 
-    /** Bytes of a text in {@link #toString}. */
+    /** The largest number of bytes of a text in {@link #toString}. */
     private static final long MOST_SHOWN = 100;
 
     private final String what;
@@ -34,7 +34,7 @@ public final class GgufValue {
         this.bytes = bytes;
     }
 
-    /** The name in errors of a value from a file: its key. */
+    /** Returns the name in errors of a value from a file: its key. */
     static String what(String key) {
         return key.isEmpty() ? "key \"\"" : key;
     }
@@ -44,7 +44,7 @@ public final class GgufValue {
         return new GgufValue(name, type, bytes);
     }
 
-    /** The bytes as a file has them, after the type. */
+    /** Returns the bytes as in a file, after the type. */
     MemorySegment bytes() {
         return bytes;
     }
@@ -54,7 +54,7 @@ public final class GgufValue {
      *
      * @param type one of the eight types of integers
      * @param value the number; a {@link GgufType#U64} is at most 2<sup>63</sup> - 1
-     * @throws IllegalArgumentException if the type is not one of these, or does not hold the number
+     * @throws IllegalArgumentException if the type is not a type of integers, or cannot hold the number
      */
     public static GgufValue ofInteger(GgufType type, long value) {
         requireFits(Checks.notNull(type, "type"), value, VALUE);
@@ -133,7 +133,7 @@ public final class GgufValue {
      *
      * @param elements one of the eight types of integers
      * @param values the numbers; a {@link GgufType#U64} is at most 2<sup>63</sup> - 1
-     * @throws IllegalArgumentException if the type is not one of these, or does not hold a number
+     * @throws IllegalArgumentException if the type is not a type of integers, or cannot hold a number
      */
     public static GgufValue ofIntegers(GgufType elements, long... values) {
         Checks.notNull(elements, "elements");
@@ -265,7 +265,7 @@ public final class GgufValue {
      * Returns the strings of an array. All strings are checked immediately. Each access to an element of the list converts its
      * bytes again.
      *
-     * @return an unmodifiable list on the memory of the file, with eight more bytes for each text
+     * @return an unmodifiable list on the memory of the file, which takes eight more bytes for each text
      * @throws IllegalArgumentException if this is not an array of strings, or a string is not UTF-8
      */
     public List<String> strings() {
@@ -371,8 +371,7 @@ public final class GgufValue {
         require(right, "an array of " + elements);
     }
 
-    /** The type and the value: for a string its beginning, for an array the type and the number of its
-     * elements. */
+    /** Returns the type and the value. A string is represented by its beginning, and an array by the type and the number of its elements. */
     @Override
     public String toString() {
         return type

@@ -21,9 +21,9 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes a GGUF file of version 3: metadata and tensors in the order in which they were added, each tensor on a multiple of {@code
- * general.alignment}, which is 32 unless it is set. Tensors may be made one by one while the file is written, so the file may be
- * larger than memory. Not thread-safe.
+ * Writes a GGUF file of version 3. Metadata and tensors have the order in which they were added. Each tensor begins on a multiple of {@code
+ * general.alignment}, whose default is 32. Tensors may be computed one by one while the file is written, so the file may be larger than memory.
+ * Not thread-safe.
  *
  * @see <a href="https://github.com/ggml-org/ggml/blob/master/docs/gguf.md">the format</a>
  */
@@ -41,7 +41,7 @@ public final class GgufWriter {
     /** Begins a file without metadata and tensors. */
     public GgufWriter() {}
 
-    /** A tensor that is not written yet: its bytes are made when it is written. */
+    /** The source of a tensor, whose bytes are computed when it is written. */
     private record Source(GgmlType type, Shape shape, Function<Arena, MemorySegment> contents) {
         long bytes() {
             return shape.elements() / type.elements() * type.bytes();
@@ -51,7 +51,7 @@ public final class GgufWriter {
     /**
      * Adds a value to the metadata.
      *
-     * @param key such as {@code general.architecture}; at most 65,535 bytes of UTF-8
+     * @param key the key, such as {@code general.architecture}; at most 65,535 bytes of UTF-8
      * @param value its value; a value from a file must stay valid until this file has been written
      * @return this writer
      * @throws IllegalArgumentException if the key is empty, too long, or already present; or if an alignment is not a U32, or not a power
@@ -71,8 +71,8 @@ public final class GgufWriter {
     /**
      * Adds a tensor.
      *
-     * @param name such as {@code output_norm.weight}; at most 63 bytes of UTF-8
-     * @param tensor 1 to 4 sizes of at least 1, of any element type and strides; read when the file is written
+     * @param name the name, such as {@code output_norm.weight}; at most 63 bytes of UTF-8
+     * @param tensor a tensor with 1 to 4 sizes of at least 1, any element type and any strides; it is read when the file is written
      * @return this writer
      * @throws IllegalArgumentException if the name is empty, too long, or already present, or the sizes do not
      *     fit
@@ -83,10 +83,10 @@ public final class GgufWriter {
     }
 
     /**
-     * Adds a tensor that is made when the file is written.
+     * Adds a tensor that is computed when the file is written.
      *
-     * @param name as for {@link #tensor(String, Tensor)}
-     * @param tensor its element type and sizes, and the function that makes it, on the writing thread
+     * @param name the name, as for {@link #tensor(String, Tensor)}
+     * @param tensor its element type and sizes, and the function that computes it on the writing thread
      * @return this writer
      * @throws IllegalArgumentException as {@link #tensor(String, Tensor)} does
      */
@@ -98,8 +98,8 @@ public final class GgufWriter {
     /**
      * Adds a quantized tensor.
      *
-     * @param name as for {@link #tensor(String, Tensor)}
-     * @param blocks 1 to 4 sizes of at least 1; read when the file is written
+     * @param name the name, as for {@link #tensor(String, Tensor)}
+     * @param blocks a tensor with 1 to 4 sizes of at least 1; it is read when the file is written
      * @return this writer
      * @throws IllegalArgumentException as {@link #tensor(String, Tensor)} does
      */
@@ -109,12 +109,12 @@ public final class GgufWriter {
     }
 
     /**
-     * Adds a quantized tensor that is made when the file is written, for example by {@link BlockTensor#quantize}.
+     * Adds a quantized tensor that is computed when the file is written, for example by {@link BlockTensor#quantize}.
      *
-     * @param name as for {@link #tensor(String, Tensor)}
-     * @param type of its blocks
+     * @param name the name, as for {@link #tensor(String, Tensor)}
+     * @param type the type of its blocks
      * @param shape its sizes; the last is a whole number of blocks
-     * @param contents makes the tensor, on the thread that writes; the arena is shared, and closed when the tensor has been
+     * @param contents a function that computes the tensor on the writing thread; its arena is shared, and is closed when the tensor has been
      *     written
      * @return this writer
      * @throws IllegalArgumentException as {@link #tensor(String, Tensor)} does, and if a row is not a whole number of
@@ -139,8 +139,7 @@ public final class GgufWriter {
     }
 
     /**
-     * Writes the file: first a temporary file in the same folder, which then replaces it atomically, so a crash leaves either the old file
-     * or the new one.
+     * Writes a temporary file in the same folder, which then atomically replaces the file. A crash leaves either the old file or the new file.
      *
      * @param file the file to write
      * @throws IOException if writing fails; an existing file is then unchanged
@@ -158,7 +157,7 @@ public final class GgufWriter {
                 try (Arena arena = Arena.ofShared()) {
                     to.append(source.contents.apply(arena));
                 }
-                // the last one is padded as well: llama.cpp reads whole multiples of the alignment
+                // the last tensor is padded, too: llama.cpp reads whole multiples of the alignment
                 to.append(ByteBuffer.allocate((int) (aligned(source.bytes(), alignment) - source.bytes())));
             }
         });

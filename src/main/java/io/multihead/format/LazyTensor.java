@@ -12,8 +12,8 @@ import java.util.function.Function;
  *
  * @param dtype its element type
  * @param shape its sizes
- * @param contents makes the tensor, of this element type and shape, any strides; the arena is shared, and closed when the tensor has been
- *     written
+ * @param contents a function that computes the tensor, with this element type and shape, and any strides; its arena is shared, and is closed
+ *     when the tensor has been written
  */
 public record LazyTensor(DType dtype, Shape shape, Function<Arena, Tensor> contents) {
     /** Checks that nothing is null. */
@@ -23,7 +23,7 @@ public record LazyTensor(DType dtype, Shape shape, Function<Arena, Tensor> conte
         Checks.notNull(contents, "contents");
     }
 
-    /** Makes the tensor and checks that it has the announced type and shape. */
+    /** Computes the tensor, and checks that it has the announced type and shape. */
     Tensor make(Arena arena, String name) {
         Tensor made = Checks.notNull(contents.apply(arena), name);
         if (made.dtype() != dtype || !made.shape().equals(shape)) {

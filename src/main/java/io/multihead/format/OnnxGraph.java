@@ -143,7 +143,7 @@ final class OnnxGraph {
 
     /**
      * Returns the tensors that products read as {@code [outputs, inputs]}: operands that a Gemm transposes, as PyTorch's exporter writes a
-     * linear layer of matrices. A Gemm with another factor than 1 is an error.
+     * linear layer of matrices. A Gemm with a factor other than 1 is an error.
      */
     Set<String> transposedByProducts() {
         Set<String> transposed = new HashSet<>();
@@ -271,7 +271,7 @@ final class OnnxGraph {
         }
     }
 
-    /** A tensor as it is read, without values unless they are f32. */
+    /** A tensor while it is read. It has values only if they are f32. */
     private static final class OnnxTensor {
         String name = "";
         long type;

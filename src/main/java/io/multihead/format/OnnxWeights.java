@@ -24,9 +24,9 @@ import java.util.function.Supplier;
  * class returns as {@code [outputs, inputs]}, a transposed view of the file's matrix. The same applies to a {@code Gemm}, unless it
  * transposes the weight itself. Other weights keep their names.
  *
- * <p>The file is read as a stream; each tensor is a separate Java array, which the garbage collector frees with the last view, or, on request, native
- * memory. Memory grows with the bytes that were read, even if a malformed file claims larger lengths. Immutable. Its tensors are thread-safe in
- * arrays and shared arenas; tensors in a confined arena may be used only by its thread.
+ * <p>The file is read as a stream. Each tensor is a separate Java array, which the garbage collector frees with the last view, or native memory
+ * if the caller requests it. Memory grows with the bytes that were read, even if a malformed file claims larger lengths. Immutable. Its tensors
+ * are thread-safe in arrays and shared arenas; tensors in a confined arena may be used only by its thread.
  *
  * @see <a href="https://github.com/onnx/onnx/blob/main/onnx/onnx.proto">the format</a>
  */
@@ -57,16 +57,16 @@ public final class OnnxWeights {
     }
 
     /**
-     * Reads a model whose matrices are packed or copied one after another: each weight that a {@code MatMul} reads gets memory of a separate arena,
-     * which can be closed after the last use of that weight. The garbage collector would free an array much later. Other weights are
-     * arrays. Weights are arrays, too, if the size of the stream is unknown, or if the node that reads them comes later in the file.
+     * Reads a model whose matrices are packed or copied sequentially. Each weight that a {@code MatMul} reads gets memory of a separate arena,
+     * which can be closed after the last use of that weight. The garbage collector would free an array much later. Other weights are arrays.
+     * Weights are arrays, too, if the size of the stream is unknown, or if the node that reads them comes later in the file.
      *
      * @param in the whole file, read to its end and not closed
-     * @param arenas makes a new arena, which the caller closes, after an exception too; {@link MemorySegment#scope} of a weight's memory is the
-     *     scope of its arena
+     * @param arenas returns a new arena, which the caller closes, also after an exception; {@link MemorySegment#scope} of a weight's memory is
+     *     the scope of its arena
      * @return its weights
      * @throws IOException if the stream cannot be read
-     * @throws IllegalArgumentException as {@link #read(InputStream)}
+     * @throws IllegalArgumentException as {@link #read(InputStream)} does
      */
     public static OnnxWeights read(InputStream in, Supplier<Arena> arenas) throws IOException {
         Checks.notNull(arenas, "arenas");
@@ -122,8 +122,8 @@ public final class OnnxWeights {
     }
 
     /**
-     * {@return the kinds of operation in the graph, such as {@code MatMul} and {@code Erf}; a new set in alphabetical order}. They identify
-     * a model of another architecture, or a quantized one.
+     * {@return the kinds of operation in the graph, such as {@code MatMul} and {@code Erf}; a new set in alphabetical order}. The operations
+     * identify a model of another architecture, or a quantized model.
      */
     public Set<String> operations() {
         return new TreeSet<>(graph.operations());

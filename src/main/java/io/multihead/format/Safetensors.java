@@ -34,12 +34,12 @@ import org.jspecify.annotations.Nullable;
  * @see <a href="https://huggingface.co/docs/safetensors">the format</a>
  */
 public final class Safetensors {
-    /** Files that are mistaken for safetensors, by their first bytes. */
+    /** Descriptions of files that are mistaken for safetensors, by their first bytes. */
     private static final Map<String, String> OTHERS =
             Map.of("GGUF", "a GGUF file", "PK\u0003\u0004", "a zip archive, as PyTorch writes");
 
     private static final int LENGTH_BYTES = Long.BYTES;
-    /** How many names of a file an error lists. */
+    /** The largest number of a file's names that an error lists. */
     private static final int MOST_NAMES = 10;
 
     private final Map<String, Entry> entries;
@@ -73,7 +73,7 @@ public final class Safetensors {
      * Reads a file that is in memory already.
      *
      * @param file the whole file
-     * @return its tensors, views of that memory
+     * @return the file's tensors, which are views of this memory
      * @throws IllegalArgumentException if it is not a well-formed safetensors file
      */
     public static Safetensors parse(MemorySegment file) {
@@ -106,12 +106,12 @@ public final class Safetensors {
     }
 
     /**
-     * Writes tensors to a file: first to a temporary file in the same folder, which then replaces it atomically, so a crash
-     * leaves either the old file or the new one.
+     * Writes tensors to a temporary file in the same folder, which then atomically replaces the file. A crash leaves either the old file or the
+     * new file.
      *
      * @param file the file to write
-     * @param tensors by name; I8, F16, BF16, F32 or F64, any strides
-     * @param metadata free text by key
+     * @param tensors the tensors by name, of type I8, F16, BF16, F32 or F64, with any strides
+     * @param metadata any texts by key
      * @throws IOException if writing fails; an existing file is then unchanged
      * @throws IllegalArgumentException if the path has no file name, a tensor is named {@code __metadata__}, or a text has
      *     an unpaired surrogate
@@ -133,8 +133,8 @@ public final class Safetensors {
      * Writes tensors as {@link #write} does, and computes each when it is written. The file may be larger than memory.
      *
      * @param file the file to write
-     * @param tensors by name; their contents are made sequentially, in the order of the map, on the calling thread
-     * @param metadata free text by key
+     * @param tensors the tensors by name; their contents are computed sequentially, in the order of the map, on the calling thread
+     * @param metadata any texts by key
      * @throws IOException if writing fails; an existing file is then unchanged
      * @throws IllegalArgumentException if the path has no file name, a tensor is named {@code __metadata__} or does not have the
      *     announced element type and shape, or a text has an unpaired surrogate; an existing file is then unchanged
@@ -159,7 +159,7 @@ public final class Safetensors {
         return entries.containsKey(Checks.notNull(name, "name"));
     }
 
-    /** {@return the free text of the header, unmodifiable} */
+    /** {@return the metadata of the header: texts by key, unmodifiable} */
     public Map<String, String> metadata() {
         return Collections.unmodifiableMap(metadata);
     }
@@ -204,7 +204,7 @@ public final class Safetensors {
      * Returns the file's name for a tensor's element type, even if the type is not supported.
      *
      * @param name its name
-     * @return such as {@code F32} or {@code I64}
+     * @return the name, such as {@code F32} or {@code I64}
      * @throws IllegalArgumentException if there is no tensor of that name
      */
     public String elementType(String name) {
@@ -226,8 +226,7 @@ public final class Safetensors {
      *
      * @param name its name
      * @return the elements, row-major, as a new array
-     * @throws IllegalArgumentException if there is no tensor of that name, it is neither I64 nor I32, or an array cannot
-     *     hold it
+     * @throws IllegalArgumentException if there is no tensor of that name, its type is neither I64 nor I32, or it is too large for an array
      */
     public long[] longs(String name) {
         Entry entry = entry(name);

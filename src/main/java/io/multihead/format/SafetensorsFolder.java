@@ -135,7 +135,7 @@ public final class SafetensorsFolder {
      *
      * @param name its name
      * @return the type, as {@link Safetensors#elementType} returns it
-     * @throws IllegalArgumentException if there is none
+     * @throws IllegalArgumentException if there is no such tensor
      */
     public String elementType(String name) {
         return file(name).elementType(name);
@@ -145,7 +145,7 @@ public final class SafetensorsFolder {
      * {@return a tensor's shape, for any element type}
      *
      * @param name its name
-     * @throws IllegalArgumentException if there is none
+     * @throws IllegalArgumentException if there is no such tensor
      */
     public Shape shape(String name) {
         return file(name).shape(name);

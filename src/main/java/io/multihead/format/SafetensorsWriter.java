@@ -72,7 +72,7 @@ final class SafetensorsWriter {
         }
     }
 
-    /** The header, padded with spaces so that the data starts on a cache line of a mapped file. */
+    /** Returns the header, padded with spaces so that the data starts on a cache line of a mapped file. */
     private static byte[] header(Map<String, LazyTensor> tensors, Map<String, String> metadata) {
         metadata.forEach((key, text) -> {
             requireText(key, "metadata \"" + key + "\"");

@@ -7,7 +7,7 @@ import java.nio.charset.StandardCharsets;
 
 /** Text of a file as UTF-8 (RFC 3629), which is checked in place, without an object per text. */
 final class Utf8 {
-    /** The high bits of eight bytes, which ASCII does not have. */
+    /** The high bits of eight bytes, which are 0 in ASCII. */
     private static final long HIGH_BITS = 0x8080808080808080L;
 
     private Utf8() {}
@@ -39,7 +39,7 @@ final class Utf8 {
         return new String(bytes, StandardCharsets.UTF_8);
     }
 
-    /** Returns the bytes of the character that begins here, or 0 if none does. */
+    /** Returns the number of bytes of the well-formed character that begins here, or 0 if there is none. */
     private static int length(MemorySegment memory, long at, long end) {
         int first = memory.get(ValueLayout.JAVA_BYTE, at);
         if (first >= 0) {

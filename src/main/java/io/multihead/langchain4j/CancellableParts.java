@@ -24,7 +24,7 @@ final class CancellableParts extends ChatParts implements StreamingHandle {
     }
 
     /**
-     * Returns them as a type that a caller can name with an older core without loading this type.
+     * Returns the parts as {@link ChatParts}, which a caller can name with an older core without loading this class.
      *
      * @param thinking whether the handler receives thoughts
      */

@@ -31,18 +31,18 @@ import java.util.List;
 import java.util.function.BooleanSupplier;
 
 /**
- * langchain4j's requests as calls of a language model, and its answers as responses. Unsupported parameters are refused with an error that
- * names them.
+ * Converts langchain4j's requests to calls of a language model, and its answers to responses. Unsupported parameters are refused with an error
+ * that names them.
  *
- * @param sessions of the model
- * @param defaults parameters for requests that have none
+ * @param sessions the sessions of the model
+ * @param defaults the values of parameters that a request does not set
  * @param modelName the name of the model in responses
  * @param thinking the treatment of reasoning in answers
  * @param strictTools whether calls that are not required are also valid against their schemas
  */
 record ChatCall(
         Sessions sessions, GenerationOptions defaults, String modelName, Thinking thinking, boolean strictTools) {
-    /** Constants of {@code ToolChoice}; core 1.0 has no NONE. */
+    /** The name of a constant of {@code ToolChoice}, which core 1.0 does not have. */
     private static final String NONE = "NONE";
 
     private static final String REQUIRED = "REQUIRED";
@@ -87,7 +87,7 @@ record ChatCall(
         }
     }
 
-    /** Returns the tools that the model may call; it does not see tools that it must not call. */
+    /** Returns the tools that the model may call. The model does not see tools that it must not call. */
     private static List<ToolDefinition> tools(ChatRequestParameters parameters, Session session) {
         List<ToolSpecification> specifications = parameters.toolSpecifications();
         boolean none = specifications == null || specifications.isEmpty();

@@ -14,10 +14,10 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** langchain4j's messages as messages of a chat. Messages that chats do not have are refused with an error that names them. */
+/** Converts langchain4j's messages to messages of a chat. Messages that chats do not have are refused with an error that names them. */
 final class ChatMessages {
     private static final String ONE_TEXT = "expected one TEXT, as others, such as images, are not supported";
-    /** Contents of messages in versions of core later than 1.0. */
+    /** Whether messages have contents that were added to core after version 1.0. */
     static final boolean HAVE_THINKING = hasMethod(AiMessage.class, "thinking");
 
     private static final boolean HAVE_IMAGES = hasMethod(AiMessage.class, "images");
@@ -25,7 +25,7 @@ final class ChatMessages {
 
     private ChatMessages() {}
 
-    /** Returns the messages; {@code thinking}: with the thoughts of answers. */
+    /** Returns the messages, with the thoughts of answers if {@code thinking}. */
     static List<ChatMessage> of(List<dev.langchain4j.data.message.ChatMessage> messages, boolean thinking) {
         return messages.stream().map(each -> of(each, thinking)).toList();
     }

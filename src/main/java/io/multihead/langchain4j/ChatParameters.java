@@ -12,7 +12,8 @@ import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
 
 /**
- * langchain4j's parameters of a request as options of a generated text. Unsupported parameters are refused with an error that names them.
+ * Converts langchain4j's parameters of a request to options of a generated text. Unsupported parameters are refused with an error that names
+ * them.
  */
 final class ChatParameters {
     private ChatParameters() {}
@@ -20,7 +21,7 @@ final class ChatParameters {
     /**
      * Returns the options of a request, except its format and its tools.
      *
-     * @param defaults parameters for requests that have none
+     * @param defaults the values of parameters that a request does not set
      */
     static GenerationOptions options(ChatRequestParameters parameters, GenerationOptions defaults, String modelName) {
         if (parameters.getClass() != DefaultChatRequestParameters.class
@@ -65,7 +66,10 @@ final class ChatParameters {
         return sampling.temperature() > 0 && sampling.seed() == 0 ? sampling.withSeed(seed()) : sampling;
     }
 
-    /** Returns the penalties of a request, which count only the answer's tokens, and otherwise the model's. */
+    /**
+     * Returns the penalties of a request, which count only the answer's tokens. Penalties that the request does not set are the model's
+     * penalties.
+     */
     private static Penalties penalties(@Nullable Double presence, @Nullable Double frequency, Penalties defaults) {
         return new Penalties(
                 defaults.repetition(),

@@ -21,7 +21,7 @@ class ChatParts implements AnswerListener {
         call(() -> deliver(part));
     }
 
-    /** An invalid call is text. */
+    /** Delivers an invalid call as text. */
     @Override
     public final void onBrokenCall(String text, String problem) {
         call(() -> deliver(text));

@@ -19,13 +19,13 @@ public final class EncoderTokenCountEstimator implements TokenCountEstimator {
     /**
      * Creates an estimator.
      *
-     * @param tokenizer that counts
+     * @param tokenizer the tokenizer that counts
      */
     public EncoderTokenCountEstimator(EncoderTokenizer tokenizer) {
         this.tokenizer = Checks.notNull(tokenizer, "tokenizer");
     }
 
-    /** Returns an estimator of the interface's type, which a caller with an older core can name without loading it. */
+    /** Returns an estimator as {@link TokenCountEstimator}, which a caller with an older core can name without loading this class. */
     static TokenCountEstimator of(EncoderTokenizer tokenizer) {
         return new EncoderTokenCountEstimator(tokenizer);
     }

@@ -41,7 +41,7 @@ abstract class LanguageModelBuilder<M, B extends LanguageModelBuilder<M, B>> ext
         return self();
     }
 
-    /** Makes the model from a loaded one, which it then owns; the loaded one is closed if this fails. */
+    /** Creates the model from a language model, which it then owns. If this fails, the language model is closed. */
     abstract M load(LanguageModel loaded, ModelThreads open);
 
     @Override

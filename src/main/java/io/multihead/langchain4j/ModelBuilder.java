@@ -47,7 +47,7 @@ abstract class ModelBuilder<M, B extends ModelBuilder<M, B>> {
         return self();
     }
 
-    /** Loads the model, or ends its own threads. */
+    /** Loads the model. If this fails, the model's own threads are ended. */
     final M open() {
         ModelThreads open =
                 compute == null ? new ModelThreads(Compute.threads(threads), true) : new ModelThreads(compute, false);

@@ -24,11 +24,11 @@ import org.jspecify.annotations.Nullable;
 /**
  * langchain4j's chat model on a {@link LanguageModel}: in process, without native libraries.
  *
- * <p>Temperature, top-k, top-p, presence and frequency penalty, stop sequences and the maximum of output tokens of a request override the model's
- * options. Penalties count only the tokens of the answer, as OpenAI's do. Every other parameter that would change an answer is refused,
- * with langchain4j's {@link dev.langchain4j.exception.UnsupportedFeatureException}: parameters of a provider's own class, contents other than one
- * text, names of users, and images in answers. Attributes of messages, which langchain4j keeps for memories and passes to no model, are not read.
- * Requests of several threads are computed together, and an answer is the same alone and in any batch.
+ * <p>Temperature, top-k, top-p, presence and frequency penalty, stop sequences and the maximum of output tokens of a request override the
+ * model's options. Penalties count only the tokens of the answer, as in OpenAI's API. Every other parameter that would change an answer is
+ * refused, with langchain4j's {@link dev.langchain4j.exception.UnsupportedFeatureException}: parameters of a provider's own class, contents
+ * other than one text, names of users, and images in answers. Attributes of messages, which langchain4j keeps for memories and passes to no
+ * model, are not read. Requests of several threads are computed together, and an answer is the same alone and in any batch.
  *
  * <p>The model's template writes the tools, and calls are read from the answer. Tools are refused if the format of calls in the model's template is
  * unknown. With {@code ToolChoice.REQUIRED} the answer consists of calls, each valid against its schema. With {@code NONE} the model does
@@ -38,13 +38,13 @@ import org.jspecify.annotations.Nullable;
  * calls. A schema with an unsupported keyword is refused, and the message contains its JSON pointer. An answer that {@code maxOutputTokens}
  * truncates is incomplete, and has the finish reason {@code LENGTH}.
  *
- * <p>Messages may have any order, for example after a memory dropped the oldest messages, or after a failed call. The model's template writes them.
- * If it refuses them, they are written {@linkplain ChatTurns#append in turns}.
+ * <p>Messages may have any order, for example after a memory dropped the oldest messages, or after a failed call. The model's template writes
+ * them. If the template refuses the messages, they are written {@linkplain ChatTurns#append in turns}.
  *
- * <p>An invalid request, or a request that is longer than the context, ends with an {@link dev.langchain4j.exception.InvalidRequestException}. A
- * request without room in the cache ({@link SessionOptions#maxWait}) ends with a {@link dev.langchain4j.exception.RateLimitException}. A request
- * that takes longer than {@link GenerationOptions#timeout} ends with a {@link dev.langchain4j.exception.TimeoutException}; a stream has delivered
- * its parts until then.
+ * <p>An invalid request, or a request that is longer than the context, ends with an {@link dev.langchain4j.exception.InvalidRequestException}.
+ * A request without room in the cache ({@link SessionOptions#maxWait}) ends with a {@link dev.langchain4j.exception.RateLimitException}. A
+ * request that takes longer than {@link GenerationOptions#timeout} ends with a {@link dev.langchain4j.exception.TimeoutException}; a stream has
+ * delivered the parts before the timeout.
  *
  * <p>Works with langchain4j's core from version 1.0 on.
  *
@@ -82,7 +82,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         return parameters;
     }
 
-    /** {@return JSON that conforms to a schema, so that AI services request it} */
+    /** {@return the support for JSON that conforms to a schema, so that AI services request such JSON} */
     @Override
     public Set<Capability> supportedCapabilities() {
         return Set.of(Capability.RESPONSE_FORMAT_JSON_SCHEMA);
@@ -98,7 +98,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         return call.answer(request, AnswerListener.NONE, () -> false);
     }
 
-    /** Returns how requests are answered. */
+    /** Returns the object that answers requests. */
     ChatCall call() {
         return call;
     }
@@ -227,11 +227,11 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         }
 
         /**
-         * Sets whether calls of tools are always valid against their schemas, even if {@code ToolChoice} does not require calls: after the
-         * mark of a call, a grammar allows nothing else. Without it, a model may write invalid calls.
+         * Sets whether calls of tools are always valid against their schemas, even if {@code ToolChoice} does not require calls: after the mark
+         * of a call, a grammar allows nothing else. Without this setting, a model may write invalid calls.
          *
-         * @param strict whether they are valid. If true, requests are refused if a schema has a keyword that grammars do not support, or if there are
-         *     tools and the model's calls have no mark, as in Llama 3
+         * @param strict whether calls are always valid. If true, requests are refused if a schema has a keyword that grammars do not support,
+         *     or if there are tools and the model's calls have no mark, as in Llama 3
          * @return this
          */
         public Builder strictTools(boolean strict) {
@@ -248,7 +248,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
          * @throws IllegalArgumentException if the value has another type, or the name is {@code messages} or {@code tools}
          */
         public Builder templateVariable(String variable, Object value) {
-            ChatTemplate.CHATML.withVariable(variable, value); // fails now
+            ChatTemplate.CHATML.withVariable(variable, value); // an invalid variable fails here
             variables.put(variable, value);
             return this;
         }

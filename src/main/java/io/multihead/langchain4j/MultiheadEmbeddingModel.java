@@ -59,7 +59,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
     private final String name;
     private final ModelThreads threads;
 
-    /** A model of an encoder, and of the same encoder with prompts; closes its own threads. */
+    /** Creates a model of an encoder, and of the same encoder with prompts. The model closes its own threads. */
     MultiheadEmbeddingModel(
             SentenceEncoder encoder,
             SentenceEncoder queries,
@@ -134,7 +134,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
     @Override
     public Response<List<Embedding>> embedAll(List<TextSegment> segments) {
         if (HAS_REQUESTS) {
-            return EmbeddingModel.super.embedAll(segments); // which tells listeners
+            return EmbeddingModel.super.embedAll(segments); // this method calls the listeners
         }
         Embedded embedded =
                 Embedded.of(encoder, segments.stream().map(TextSegment::text).toList());
@@ -184,8 +184,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
     }
 
     /**
-     * {@return the encoder, for methods that langchain4j's interface does not have; the encoder for requests without an input type, which
-     * this model closes}
+     * {@return the encoder for requests without an input type, for methods that langchain4j's interface does not have; this model closes it}
      */
     public SentenceEncoder encoder() {
         return encoder;
@@ -261,7 +260,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
          *
          * @param onnx name of the ONNX file, without a leading slash
          * @param tokenizerJson name of the {@code tokenizer.json}
-         * @param pooling how tokens become one vector
+         * @param pooling the function from the states of tokens to one vector
          * @return this
          */
         public Builder resources(String onnx, String tokenizerJson, Pooling pooling) {
@@ -362,7 +361,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
             return of(load(open.cpu()), open);
         }
 
-        /** Fails if core is older than 1.0, before which an interface of this package was another one. */
+        /** Fails if core is older than 1.0: earlier versions lack an interface that this package implements. */
         private static void requireCore() {
             try {
                 Class.forName(CORE_FROM_1_0, false, EmbeddingModel.class.getClassLoader());

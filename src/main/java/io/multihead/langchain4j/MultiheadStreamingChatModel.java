@@ -24,7 +24,7 @@ import java.util.concurrent.RejectedExecutionException;
  * answer. After its handle was canceled, a handler is not called again. With versions of langchain4j's core without handles, streams cannot be
  * canceled, and have only parts of text.
  *
- * <p>Thread-safe. It need not be closed: it ends with the model from which it was made.
+ * <p>Thread-safe. The streaming model need not be closed; it can be used until the model from which it was made is closed.
  */
 public final class MultiheadStreamingChatModel implements StreamingChatModel {
     /** Whether this version of langchain4j passes parts of calls, and a handle with each part, to handlers. */
@@ -42,7 +42,7 @@ public final class MultiheadStreamingChatModel implements StreamingChatModel {
     /**
      * {@return a model that streams the answers of another model, on the calling thread}
      *
-     * @param model the model whose weights and sessions it uses; the caller closes it
+     * @param model the model whose weights and sessions are used; the caller closes it
      */
     public static MultiheadStreamingChatModel of(MultiheadChatModel model) {
         return of(model, Runnable::run);
@@ -51,7 +51,7 @@ public final class MultiheadStreamingChatModel implements StreamingChatModel {
     /**
      * {@return a model that streams the answers of another model, on threads of an executor}
      *
-     * @param model the model whose weights and sessions it uses; the caller closes it
+     * @param model the model whose weights and sessions are used; the caller closes it
      * @param executor runs one task for each request, as {@link java.util.concurrent.Executors#newVirtualThreadPerTaskExecutor} does on a virtual
      *     thread. A rejected task reaches {@code onError} as a {@link RateLimitException}. The caller closes the executor
      */

@@ -23,9 +23,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * langchain4j's embedding model on a {@link TextEmbedder}, such as Qwen3-Embedding: in process, without native libraries.
  *
- * <p>A request for {@link EmbeddingInputType#QUERY} or {@code DOCUMENT} puts the prompt of the model's folder before each text. A request without
- * input type puts the folder's default prompt before each text. {@link TokenUsage} counts the tokens of texts and prompts, without the special
- * tokens around them. A text of more tokens than the model takes is an error.
+ * <p>A request for {@link EmbeddingInputType#QUERY} or {@code DOCUMENT} puts the prompt of the model's folder before each text. A request
+ * without input type puts the folder's default prompt before each text. {@link TokenUsage} counts the tokens of texts and prompts, without the
+ * special tokens around them. A text with more tokens than the model accepts is an error.
  *
  * <p>Works with langchain4j's core from version 1.0 on, with requests from 1.18 on, as {@link MultiheadEmbeddingModel} does. Thread-safe.
  * {@link #close} ends the threads and frees the weights.
@@ -63,7 +63,7 @@ public final class MultiheadTextEmbeddingModel implements EmbeddingModel, AutoCl
     @Override
     public Response<List<Embedding>> embedAll(List<TextSegment> segments) {
         if (MultiheadEmbeddingModel.HAS_REQUESTS) {
-            return EmbeddingModel.super.embedAll(segments); // which tells listeners
+            return EmbeddingModel.super.embedAll(segments); // this method calls the listeners
         }
         List<String> texts = segments.stream().map(TextSegment::text).toList();
         return Response.from(vectors(embedder, texts), usage(embedder, texts));
@@ -100,8 +100,8 @@ public final class MultiheadTextEmbeddingModel implements EmbeddingModel, AutoCl
     }
 
     /**
-     * {@return the embedder, for methods that langchain4j's interface does not have; the embedder for requests without an input type, which
-     * is valid until this model is closed}
+     * {@return the embedder for requests without an input type, for methods that langchain4j's interface does not have; it is valid until this
+     * model is closed}
      */
     public TextEmbedder embedder() {
         return embedder;

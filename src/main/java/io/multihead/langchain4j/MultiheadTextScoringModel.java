@@ -68,9 +68,9 @@ public final class MultiheadTextScoringModel implements ScoringModel, AutoClosea
         }
 
         /**
-         * Sets the instruction that describes the wanted passages. The default is passages that answer a web search.
+         * Sets the instruction that describes the relevant passages. The default describes passages that answer a web search.
          *
-         * @param newInstruction as for {@link TextReranker#withInstruction}
+         * @param newInstruction the instruction, as for {@link TextReranker#withInstruction}
          * @return this
          */
         public Builder instruction(String newInstruction) {

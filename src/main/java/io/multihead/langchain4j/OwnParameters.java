@@ -6,9 +6,9 @@ import io.multihead.decoder.GenerationOptions;
 import io.multihead.decoder.Sampling;
 
 /**
- * Default parameters of requests, as far as langchain4j's parameters have the same meaning, for listeners to see. Parameters of a
- * provider's class replace these unchanged: langchain4j's own merge would drop the parameters of the class, so that they could not be
- * refused.
+ * Default parameters of requests, which listeners receive: the parameters that have the same meaning in langchain4j. Parameters of a provider's
+ * class replace these parameters and are not merged with them. langchain4j's own merge would drop the parameters of that class, and they could
+ * not be refused.
  */
 final class OwnParameters extends DefaultChatRequestParameters {
     OwnParameters(GenerationOptions options, String modelName) {

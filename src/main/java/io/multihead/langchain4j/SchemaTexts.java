@@ -21,13 +21,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
 
-/** langchain4j's schemas as JSON, with their descriptions. */
+/** Converts langchain4j's schemas to JSON, with their descriptions. */
 final class SchemaTexts {
     private static final String ANY_OBJECT = "{\"type\":\"object\"}";
 
     private SchemaTexts() {}
 
-    /** Returns a tool in the form that a model's template writes; a tool without parameters has none. */
+    /** Returns a tool in the form that a model's template writes; a tool without parameters has an object without properties. */
     static ToolDefinition tool(ToolSpecification tool) {
         String parameters =
                 tool.parameters() == null ? "{\"type\":\"object\",\"properties\":{}}" : of(tool.parameters());
@@ -41,7 +41,7 @@ final class SchemaTexts {
 
     static String of(JsonSchemaElement element) {
         String json = plain(element);
-        // by its name, since the oldest cores do not have the class
+        // compared by its name, since the oldest cores do not have the class
         boolean isRaw = element.getClass().getSimpleName().equals("JsonRawSchema");
         String description = isRaw ? null : element.description();
         if (description == null || description.isEmpty()) {
@@ -81,7 +81,7 @@ final class SchemaTexts {
         if (element instanceof JsonNullSchema) {
             return type("null");
         }
-        // last, since the oldest cores do not have it
+        // the last comparison, since the oldest cores do not have this class
         if (element instanceof JsonRawSchema raw) {
             return raw.schema();
         }

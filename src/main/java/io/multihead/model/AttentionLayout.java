@@ -7,9 +7,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Query, key and value of a token side by side in one row, followed by the rows of attention's output. If {@code gated}, the gates of each
- * query head follow it; if {@code shared}, keys and values belong to another layer; if {@code keysAreValues}, values are not projected, but
- * are copies of the projected keys.
+ * One row for each token with its query, key and value side by side, followed by the rows of attention's output. If {@code gated}, the gates of
+ * each query head follow its query. If {@code shared}, keys and values belong to another layer. If {@code keysAreValues}, values are not
+ * projected, but are copies of the projected keys.
  */
 record AttentionLayout(
         int heads, int keyValueHeads, int headDim, int valueDim, boolean gated, boolean shared, boolean keysAreValues)
@@ -23,7 +23,7 @@ record AttentionLayout(
             Tensor context,
             AttentionOutputs attended) {}
 
-    /** Returns the floats from one query head to the next. */
+    /** Returns the number of floats from one query head to the next. */
     int queryStep() {
         return gated ? headDim + valueDim : headDim;
     }
@@ -44,7 +44,7 @@ record AttentionLayout(
         return heads * valueDim;
     }
 
-    /** Returns the floats from one token's projections to the next. */
+    /** Returns the number of floats from one token's projections to the next. */
     int stride() {
         return PartLayout.stride(queryWidth() + keyWidth() + valueWidth());
     }

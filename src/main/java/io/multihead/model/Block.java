@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * A sequence of parts of a model, each of which adds its result to the states: in most models, attention and a feed-forward network.
  * Immutable and thread-safe.
  *
- * <p>If a product is followed directly by the residual connection, it is added to the states in its write-back. All other operations
+ * <p>If a product is followed directly by the residual connection, the product is added to the states in its write-back. All other operations
  * between two products are one pass over the rows.
  */
 public final class Block {
@@ -38,11 +38,10 @@ public final class Block {
     }
 
     /**
-     * {@return a block of any parts, each of which reads the states with the results of the parts before
-     * it}
+     * {@return a block of any parts, each of which reads the states with the results of the earlier parts}
      *
      * @param sublayers one part or more
-     * @throws IllegalArgumentException if there is none, or their states differ in size
+     * @throws IllegalArgumentException if there is no part, or the states of parts differ in size
      */
     public static Block of(Sublayer... sublayers) {
         List<Sublayer> all = List.of(Checks.noNulls(sublayers, "sublayers"));
@@ -55,9 +54,9 @@ public final class Block {
     /**
      * {@return {@code x + f(norm(x))} for both parts: pre-norm (Xiong et al. 2020), as in Llama, Qwen and Mistral}
      *
-     * @param firstNorm before the first part
+     * @param firstNorm the norm before the first part
      * @param first the first part, attention in most models
-     * @param secondNorm before the second part
+     * @param secondNorm the norm before the second part
      * @param second the second part, a feed-forward network in most models
      * @throws IllegalArgumentException if sizes do not fit
      */
@@ -68,12 +67,12 @@ public final class Block {
     }
 
     /**
-     * {@return {@code norm(x + f(x))} for both parts: post-norm (Vaswani et al. 2017), as BERT}
+     * {@return {@code norm(x + f(x))} for both parts: post-norm (Vaswani et al. 2017), as in BERT}
      *
      * @param first the first part
-     * @param firstNorm of its sum
+     * @param firstNorm the norm of the first part's sum
      * @param second the second part
-     * @param secondNorm of its sum
+     * @param secondNorm the norm of the second part's sum
      * @throws IllegalArgumentException if sizes do not fit
      */
     public static Block postNorm(Part first, Norm firstNorm, Part second, Norm secondNorm) {
@@ -83,14 +82,14 @@ public final class Block {
     }
 
     /**
-     * {@return {@code x + after(f(before(x)))} for both parts, as in Gemma 2 and 3; without the norms before, as in OLMo 2}
+     * {@return {@code x + after(f(before(x)))} for both parts, as in Gemma 2 and 3, or without the norms before the parts, as in OLMo 2}
      *
-     * @param beforeFirst null for none
+     * @param beforeFirst the norm before the first part; null for none
      * @param first the first part
-     * @param afterFirst null for none
-     * @param beforeSecond null for none
+     * @param afterFirst the norm after the first part; null for none
+     * @param beforeSecond the norm before the second part; null for none
      * @param second the second part
-     * @param afterSecond null for none
+     * @param afterSecond the norm after the second part; null for none
      * @throws IllegalArgumentException if sizes do not fit
      */
     public static Block sandwichNorm(
@@ -106,11 +105,11 @@ public final class Block {
     }
 
     /**
-     * {@return {@code x + first(norm1(x)) + second(norm2(x))}, as in GPT-NeoX; with one norm for both, as in Phi and Cohere}
+     * {@return {@code x + first(norm1(x)) + second(norm2(x))}, as in GPT-NeoX, or with one norm for both parts, as in Phi and Cohere}
      *
-     * @param firstNorm before the first part
+     * @param firstNorm the norm before the first part
      * @param first the first part
-     * @param secondNorm before the second part; null for the same norm
+     * @param secondNorm the norm before the second part; null if the first norm serves both parts
      * @param second the second part
      * @throws IllegalArgumentException if sizes do not fit
      */
@@ -141,9 +140,9 @@ public final class Block {
     /**
      * {@return this block with a normalization of its result, for example after the last block of a pre-norm encoder}
      *
-     * @param norm of the sum of the states and the last part's result
+     * @param norm the norm of the sum of the states and the last part's result
      * @throws IllegalArgumentException if its number of elements differs
-     * @throws IllegalStateException if the block is parallel, or post-norm, whose result is normalized
+     * @throws IllegalStateException if the block is parallel, or its result is normalized already (post-norm)
      */
     public Block withResultNorm(Norm norm) {
         Sublayer last = sublayers.get(sublayers.size() - 1);
@@ -200,7 +199,7 @@ public final class Block {
         throw new IllegalStateException("block: no " + kind.getSimpleName() + " among its parts; expected one");
     }
 
-    /** {@return the elements of a state} */
+    /** {@return the number of elements of a state} */
     public int dim() {
         return dim;
     }
@@ -235,7 +234,7 @@ public final class Block {
         return new BufferSizes(dim, scratch, results);
     }
 
-    /** Fails if the first attention cannot write its weights there. */
+    /** Fails if the first attention cannot write its weights to a tensor. */
     void requireWeights(Tensor weights, int index, int tokens) {
         String name = "weights[" + index + "]";
         if (sublayers.stream().noneMatch(each -> each.part() instanceof SelfAttention)) {
@@ -287,7 +286,7 @@ public final class Block {
         buffers.norm.read(Norm.row(first.before())).run(cpu, tokens);
         Tensor x = buffers.updates(tokens);
         Tensor other = x;
-        if (second.before() != null) { // of the states before the additions
+        if (second.before() != null) { // the norm reads the states before the additions
             buffers.secondNorm.read(Norm.row(second.before())).run(cpu, tokens);
             other = buffers.results(tokens);
         }

@@ -16,7 +16,7 @@ public final class Branches implements Part {
     private final List<StateSizes> states;
     private final BranchesLayout layout;
 
-    /** After the scratch of the parts, a row that a part reads and a row that it writes. */
+    /** The scratch of the parts, followed by a row that a part reads and a row that it writes. */
     private record BranchesLayout(int inner, int dim) implements PartLayout<List<Tensor>> {
         @Override
         public int floats() {
@@ -49,8 +49,7 @@ public final class Branches implements Part {
      * {@return parts that read the same states and whose results are added}
      *
      * @param branches one branch or more, without norms of sums, since these belong to the states
-     * @throws IllegalArgumentException if there is none, states differ in size, or a branch has a norm of
-     *     sums
+     * @throws IllegalArgumentException if there is no branch, states differ in size, or a branch has a norm of sums
      */
     public static Branches of(Sublayer... branches) {
         List<Sublayer> all = List.of(Checks.noNulls(branches, "branches"));

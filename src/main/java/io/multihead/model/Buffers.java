@@ -15,8 +15,8 @@ import org.jspecify.annotations.Nullable;
  * and one wide row of scratch that the parts share. Elements are f32, and rows are padded to a multiple of 32.
  *
  * <p>{@link Transformer#buffers} creates it, or {@link Part#buffers} for a single part. One caller at a time may use it; a server needs one
- * object for each concurrent call. A call while another one runs throws an {@link IllegalStateException}, and so does reading the results
- * of another thread's call. The running call is not affected.
+ * object for each concurrent call. A call while another call runs throws an {@link IllegalStateException}, and does not affect the running
+ * call. Reading the results of another thread's call throws the same exception.
  */
 public final class Buffers {
     static {
@@ -36,7 +36,7 @@ public final class Buffers {
     private final PartViews updateViews;
     private final PartViews resultViews;
     private final PartViews wideViews;
-    /** Layouts of one matrix of scratch, which are few. */
+    /** Layouts of scratch as one matrix. There are few of them. */
     private final List<StateLayout> matrices = new ArrayList<>();
 
     final NormPass norm;
@@ -56,16 +56,16 @@ public final class Buffers {
     final ExpertRows experts = new ExpertRows();
     final RowNormPass rowNorm = new RowNormPass();
     final SoftCapPass softCap = new SoftCapPass();
-    /** Tokens of the last call, whose states are stored. */
+    /** The number of tokens of the last call, whose states are stored. */
     private int tokens;
 
     private @Nullable TokenBatch batch;
     private @Nullable Tensor weights;
     /** The destination of the weights of the running block. */
     private @Nullable Tensor blockWeights;
-    /** Layers of the cache that parts of the running call have used. */
+    /** The number of cache layers that parts of the running call have used. */
     private int layers;
-    /** Layers that were used before the part that computes. */
+    /** The number of cache layers that were used before the part that computes. */
     private int layersBefore;
 
     private int attentions;
@@ -75,7 +75,7 @@ public final class Buffers {
     /**
      * Allocates rows.
      *
-     * @param capacity most tokens of a call
+     * @param capacity the largest number of tokens of a call
      */
     Buffers(int capacity, BufferSizes sizes) {
         this.capacity = (int) Checks.atLeast(capacity, 1, "capacity");
@@ -158,7 +158,7 @@ public final class Buffers {
         return updateViews.get(layout, rows);
     }
 
-    /** Returns rows for the results of parts; the rows of updates if no part needs both. */
+    /** Returns rows for the results of parts. They are the rows of updates if no part needs both. */
     Tensor results(int rows) {
         return resultViews.get(layout, rows);
     }
@@ -176,12 +176,12 @@ public final class Buffers {
     }
 
     /**
-     * Returns the recurrent state of each sequence of the batch, for a part that declares it in {@link Part#states}, and counts the batch's tokens:
-     * the part must apply all of them to the states, in place. Each call takes the next of the part's states. Without a cache, and at the start of a
-     * sequence, states are zero.
+     * Returns the recurrent state of each sequence of the batch, for a part that declares it in {@link Part#states}, and counts the batch's
+     * tokens: the part must apply all of these tokens to the states, in place. Each call takes the next of the part's states. Without a cache,
+     * and at the start of a sequence, states are zero.
      *
-     * @return for each sequence of the batch at least {@link RecurrentSizes#floats} numbers, which only this part uses until it ends; the batch and
-     *     its cache own the arrays
+     * @return for each sequence of the batch at least {@link RecurrentSizes#floats} numbers, which only this part uses until its computation
+     *     ends; the batch and its cache own the arrays
      * @throws IllegalStateException if no call with a batch runs, or the part has no such state
      */
     public float[][] takeStates() {
@@ -212,7 +212,7 @@ public final class Buffers {
         return layerRows;
     }
 
-    /** Returns a layer whose keys and values another part shares, if it has computed. */
+    /** Returns a layer whose keys and values another part shares. It fails if the layer has not computed them. */
     int requireLayer(int layer) {
         if (layer >= layers) {
             throw new IllegalStateException("part: the keys of layer " + layer + "; expected one of the " + layers
@@ -260,7 +260,7 @@ public final class Buffers {
         layerStates = newStates;
     }
 
-    /** Checks a part's rows, and that a call with room for them runs. */
+    /** Checks a part's rows, and that a call runs whose buffers have room for them. */
     void requireRows(Tensor x, Tensor y, int dim, int scratch) {
         calls.requireCall();
         if (x.rank() != 2 || x.dim(1) != dim) {
@@ -277,7 +277,7 @@ public final class Buffers {
         }
     }
 
-    /** Begins a call that reads results of the last one. */
+    /** Begins a call that reads results of the last call. */
     void enterReading() {
         calls.enter();
         try {
@@ -288,7 +288,7 @@ public final class Buffers {
         }
     }
 
-    /** Begins a call of a model or of a part, if no other one uses these buffers or the batch. */
+    /** Begins a call of a model or of a part. It fails if another call uses these buffers or the batch. */
     void enter(@Nullable TokenBatch newBatch) {
         calls.enter();
         if (newBatch != null) {
@@ -341,7 +341,7 @@ public final class Buffers {
         tokens = newTokens;
     }
 
-    /** Begins the computation of a part alone, which leaves no states. */
+    /** Begins the computation of a single part, which stores no states. */
     void beginAlone(int rows, int dim, int scratch) {
         requireRoom(rows, dim, scratch);
         calls.own();

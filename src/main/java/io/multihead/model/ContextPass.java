@@ -11,7 +11,7 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Multiplies the context of each head of attention by the sigmoids of its gates, and by a factor for each head, in place; factor 0 drops a
+ * Multiplies the context of each head of attention by the sigmoids of its gates, and by a factor for each head, in place. Factor 0 drops a
  * head, even if its values are NaN or infinite.
  */
 final class ContextPass extends RowLoop {
@@ -21,10 +21,10 @@ final class ContextPass extends RowLoop {
     private float[] rows = new float[0];
     private float @Nullable [] factors;
     private @Nullable AttentionLayout layout;
-    /** Where the first row begins. */
+    /** The index of the first row in the buffer. */
     private int start;
 
-    /** Changes rows; without factors, only by gates. */
+    /** Changes rows. Without factors, it applies only the gates. */
     void run(Compute cpu, float[] buffer, AttentionLayout newLayout, float @Nullable [] newFactors, int tokens) {
         rows = buffer;
         factors = newFactors;

@@ -16,8 +16,8 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A causal convolution over the rows of a batch, in place: {@code x = gate2 conv(gate1 x)}, or {@code x = silu(conv(x))}. A task is some
- * channels of one sequence, token after token; the last inputs of a sequence are its state.
+ * A causal convolution over the rows of a batch, in place: {@code x = gate2 conv(gate1 x)}, or {@code x = silu(conv(x))}. A task computes some
+ * channels of one sequence, in the order of its tokens. The last inputs of a sequence are its state.
  */
 final class ConvolutionPass extends RowLoop {
     /** Channels of a task: its window, factors and gates stay in L1. */
@@ -39,7 +39,7 @@ final class ConvolutionPass extends RowLoop {
     private boolean silu;
     private int chunks;
 
-    /** Sets the location of the rows: the first channel of the first row, and the floats from one row to the next. */
+    /** Sets the location of the rows: the first channel of the first row, and the number of floats from one row to the next. */
     ConvolutionPass rows(float[] buffer, int newAt, int newStride) {
         rows = buffer;
         at = newAt;
@@ -57,7 +57,7 @@ final class ConvolutionPass extends RowLoop {
         return this;
     }
 
-    /** Puts SiLU behind the convolution. */
+    /** Applies SiLU after the convolution. */
     ConvolutionPass withSilu() {
         silu = true;
         return this;
@@ -93,7 +93,7 @@ final class ConvolutionPass extends RowLoop {
         float[] window = scratch.floats(WINDOW, taps * CHUNK);
         float[] row = scratch.floats(ROW, CHUNK);
         float[] state = states[sequence];
-        // scratch has arbitrary contents, and sums of padding must not be slow ones
+        // scratch has arbitrary contents, such as subnormal numbers, whose sums in the padding would be slow
         Arrays.fill(window, 0, taps * CHUNK, 0f);
         for (int k = 0; k + 1 < taps; k++) {
             System.arraycopy(state, k * convolution.channels + channel, window, k * CHUNK, columns);
@@ -120,7 +120,7 @@ final class ConvolutionPass extends RowLoop {
             System.arraycopy(row, 0, rows, from + at + channel, columns);
             newest = oldest;
         }
-        for (int k = 0; k + 1 < taps; k++) { // the next token takes the slot of the oldest one
+        for (int k = 0; k + 1 < taps; k++) { // the next token takes the slot of the oldest token
             int slot = (newest + 1 + k) % taps;
             System.arraycopy(window, slot * CHUNK, state, k * convolution.channels + channel, columns);
         }

@@ -12,7 +12,7 @@ import java.util.Map;
  * a {@link java.util.concurrent.CancellationException}, and the thread stays interrupted.
  */
 public interface Embedder {
-    /** {@return the elements of a vector} */
+    /** {@return the number of elements of a vector} */
     int dimension();
 
     /** {@return the largest number of tokens that are read of a text, with its prompt and special tokens; {@link Integer#MAX_VALUE}
@@ -25,7 +25,7 @@ public interface Embedder {
     /**
      * {@return an embedder of the same model that puts a prompt before each text, such as {@code "query: "}}
      *
-     * @param prompt the text, empty for nothing
+     * @param prompt the text; empty for none
      */
     Embedder withPrompt(String prompt);
 
@@ -54,7 +54,7 @@ public interface Embedder {
      * Computes the vectors of texts.
      *
      * @param texts any texts, as {@link #embed(String)} takes them
-     * @return a new array for each, in their order
+     * @return a new array for each text, in the order of the texts
      */
     float[][] embed(List<String> texts);
 }

@@ -9,7 +9,7 @@ import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.Workspace;
 import org.jspecify.annotations.Nullable;
 
-/** Converts states to the embeddings of tokens. */
+/** Writes the embeddings of tokens to the states. */
 final class EmbeddingPass extends RowLoop {
     private static final FloatsKey ROW = new FloatsKey();
     private static final FloatsKey SECOND = new FloatsKey();

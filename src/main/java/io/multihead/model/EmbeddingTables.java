@@ -15,9 +15,8 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The tables whose rows are added up for each token, read in place: words and, for BERT, types and positions. They also hold the
- * normalization of the sum, if there is one. Immutable and thread-safe; the memory of the tables is shared and must stay open and
- * unchanged.
+ * The tables whose rows are added up for each token, read in place: words and, for BERT, types and positions. This class also holds the
+ * normalization of the sum, if there is one. Immutable and thread-safe; the memory of the tables is shared and must stay open and unchanged.
  */
 public final class EmbeddingTables {
     private final Words words;
@@ -109,7 +108,7 @@ public final class EmbeddingTables {
     /**
      * {@return these embeddings with a normalization of the sum}
      *
-     * @param newNorm of dim elements
+     * @param newNorm a norm of dim elements
      * @throws IllegalArgumentException if it has another number of elements
      */
     public EmbeddingTables withNorm(Norm newNorm) {
@@ -131,12 +130,15 @@ public final class EmbeddingTables {
         return words.count;
     }
 
-    /** {@return the elements of a row} */
+    /** {@return the number of elements of a row} */
     public int dim() {
         return words.dim;
     }
 
-    /** Reads the sum of a token's rows, before the norm; in the order of BERT's implementations, whose bits depend on it. */
+    /**
+     * Computes the sum of a token's rows, before the norm. The order of the additions is the order in BERT's implementations, because the bits
+     * depend on it.
+     */
     void read(Packer packer, int id, int type, long position, float[] row, float[] second) {
         words.read(packer, id, row);
         int padded = Lanes.roundUp(dim(), Lanes.PANEL);

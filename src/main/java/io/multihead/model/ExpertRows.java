@@ -12,7 +12,10 @@ import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
-/** The rows of a call that each expert computes: chosen, gathered by expert, and added up token by token in the order of experts. */
+/**
+ * The rows of a call that each expert computes. Experts are chosen for each token, rows are gathered by expert, and the results of a token are
+ * added up in the order of the experts.
+ */
 final class ExpertRows {
     private static final FloatsKey SUM = new FloatsKey();
     private static final FloatsKey ROW = new FloatsKey();
@@ -29,7 +32,7 @@ final class ExpertRows {
     private float[] factors = {};
     /** The row that each expert of a token computes. */
     private int[] rows = {};
-    /** The first row of each expert, and the end of the last one's. */
+    /** The first row of each expert, and the end of the last expert's rows. */
     private int[] starts = {};
 
     private float[] buffer = {};
@@ -67,7 +70,7 @@ final class ExpertRows {
         }
     }
 
-    /** Chooses experts by logits in a buffer, and returns the first row of each; the array may be longer. */
+    /** Chooses experts by the logits in a buffer, and returns the first row of each expert, in an array that may be longer. */
     int[] choose(Compute cpu, Router by, float[] logits, int logitStride, int tokens) {
         used = by.used();
         int count = tokens * used;
@@ -94,7 +97,7 @@ final class ExpertRows {
         for (int expert = 0; expert < by.experts(); expert++) {
             starts[expert + 1] += starts[expert];
         }
-        // starts move to the ends as rows are taken, and so become the starts of the next expert
+        // each start moves to the end of its expert's rows, which is the start of the next expert
         for (int i = 0; i < count; i++) {
             rows[i] = starts[ids[i]]++;
         }

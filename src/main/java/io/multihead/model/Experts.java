@@ -11,12 +11,12 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A mixture of experts: a {@link Router} chooses a few of many feed-forward networks for each token, and their results are added up with its
- * factors. A shared part may compute all tokens in addition.
+ * A mixture of experts: a {@link Router} chooses a few of many feed-forward networks for each token, and their results are added up with the
+ * router's factors. A shared part may compute all tokens in addition.
  *
  * <p>Rows are gathered by expert, so that the weights of each expert are read once per call, and all products of a layer are one parallel loop.
- * A token's sum has the order of its experts' indices, so its bits do not depend on the other tokens of a call. Immutable and thread-safe; a
- * warm call allocates nothing.
+ * The results of a token's experts are added in the order of the experts' indices, so the bits of the sum do not depend on the other tokens of
+ * a call. Immutable and thread-safe; a warm call allocates nothing.
  */
 public final class Experts implements Part {
     private final Router router;
@@ -57,8 +57,8 @@ public final class Experts implements Part {
     /**
      * Returns a mixture.
      *
-     * @param router chooses among them
-     * @param experts one for each of the router's logits; they differ only in their weights
+     * @param router the router, which chooses among the experts
+     * @param experts the experts, one for each of the router's logits; they differ only in their weights
      * @return the part
      * @throws IllegalArgumentException if the number of experts differs from the number of logits, sizes or activations
      *     differ, or an expert has a gate of tokens
@@ -87,7 +87,7 @@ public final class Experts implements Part {
      * {@return this mixture with a part whose result is added for every token: like the shared experts of DeepSeek, or, with a gate for
      * each token ({@link FeedForward#withTokenGate}), of Qwen}
      *
-     * @param part of the same number of elements, without attention; null for none
+     * @param part a part with the same number of elements, without attention; null for none
      * @throws IllegalArgumentException if it does not fit
      */
     public Experts withShared(@Nullable Part part) {
@@ -101,8 +101,8 @@ public final class Experts implements Part {
     }
 
     /**
-     * {@return this mixture with experts that read normalized states; the router ({@link Router#withNorm}) and a shared part read the
-     * states without it}
+     * {@return this mixture with experts that read normalized states; the router ({@link Router#withNorm}) and a shared part read the states
+     * without this norm}
      *
      * @param input a norm of the elements of a state; null for none
      * @throws IllegalArgumentException if it has another number of elements

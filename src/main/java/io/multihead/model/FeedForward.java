@@ -17,7 +17,7 @@ public final class FeedForward implements Part {
     private final PackedLinear down;
     private final Gate gate;
     private final FeedForwardLayout layout;
-    /** Factors of a token's elements in its gate, or null for no gate. */
+    /** The factors of a state's elements in the gate of a token; null without such a gate. */
     private final float @Nullable [] tokenGate;
 
     private FeedForward(LinearGroup up, PackedLinear down, Gate gate, float @Nullable [] tokenGate) {
@@ -84,8 +84,8 @@ public final class FeedForward implements Part {
     }
 
     /**
-     * {@return this network with a gate for each token: its result is multiplied by {@code 1 / (1 + e^(-g x))}, as in the shared expert
-     * of Qwen 2 and 3.5 (Qwen team 2024)}. The sum is in double.
+     * {@return this network with a gate for each token: its result is multiplied by {@code 1 / (1 + e^(-g x))}, as in the shared expert of Qwen
+     * 2 and 3.5 (Qwen team 2024)}. The sum {@code g x} is computed in double.
      *
      * @param g {@code [dim]}, floating-point, copied
      * @throws IllegalArgumentException if it has another shape, or the last layer has a bias, which the gate would not multiply
@@ -99,7 +99,7 @@ public final class FeedForward implements Part {
         return new FeedForward(up, down, gate, g.toArray());
     }
 
-    /** {@return the elements between the layers} */
+    /** {@return the number of elements between the layers} */
     public int inner() {
         return layout.inner();
     }
@@ -126,7 +126,7 @@ public final class FeedForward implements Part {
         return tokenGate != null;
     }
 
-    /** Returns whether both differ only in weights, not in sizes, products and the function of the gate. */
+    /** Returns whether two networks differ only in weights, and not in sizes, products and the function of the gate. */
     boolean isLike(FeedForward other) {
         return dim() == other.dim()
                 && layout.equals(other.layout)

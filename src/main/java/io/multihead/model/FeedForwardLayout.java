@@ -3,7 +3,10 @@ package io.multihead.model;
 import io.multihead.tensor.Tensor;
 import java.util.List;
 
-/** The inner elements of a token in one row: of one layer, or of gate and up side by side; the product then replaces the gate. */
+/**
+ * One row for each token with the inner elements: the outputs of one layer, or gate and up side by side. The product of gate and up replaces
+ * the gate.
+ */
 record FeedForwardLayout(int inner, boolean gated) implements PartLayout<FeedForwardLayout.Views> {
     record Views(Tensor all, List<Tensor> parts, Tensor hidden) {}
 
@@ -17,7 +20,7 @@ record FeedForwardLayout(int inner, boolean gated) implements PartLayout<FeedFor
         return views(buffer, 0, tokens);
     }
 
-    /** Returns the tensors of rows that begin at a place of the buffer. */
+    /** Returns the tensors of rows that begin at an index of the buffer. */
     Views views(float[] buffer, int at, int rows) {
         Tensor hidden = PartLayout.rows(buffer, at, rows, inner, floats());
         if (!gated) {

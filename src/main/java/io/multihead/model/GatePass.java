@@ -11,8 +11,8 @@ import io.multihead.internal.kernel.Silu;
 import java.util.Arrays;
 
 /**
- * {@code gate = act(gate) up}, or the function of {@link FeedForward#clamped}, a chunk of a row at a time, so that the activation's result
- * is multiplied while it is in L1.
+ * Computes {@code gate = act(gate) up}, or the function of {@link FeedForward#clamped}, a chunk of a row at a time, so that the activation's
+ * result is multiplied while it is in L1.
  */
 final class GatePass extends RowLoop {
     private static final int CHUNK = 1024;
@@ -27,7 +27,7 @@ final class GatePass extends RowLoop {
     private int stride;
     private int chunks;
 
-    /** Changes a number of rows, which begin at a place of the buffer. */
+    /** Changes {@code tokens} rows, which begin at index {@code at} of the buffer. */
     void run(Compute cpu, float[] buffer, int at, FeedForwardLayout layout, Gate rule, int tokens) {
         rows = buffer;
         start = at;
@@ -61,7 +61,7 @@ final class GatePass extends RowLoop {
         }
     }
 
-    /** {@code g s(slope g)} is the SiLU of {@code slope g}, divided by the slope. */
+    /** Computes {@code g s(slope g)}, with the sigmoid s, as the SiLU of {@code slope g}, divided by the slope. */
     private static void clamp(float[] gate, float[] up, int length, float slope, float limit) {
         for (int i = 0; i < length; i++) {
             gate[i] = slope * Math.min(gate[i], limit);

@@ -20,7 +20,7 @@ import java.util.List;
  * sequence into calls. The states of a sequence are the last inputs of the convolution, and S of all heads. Immutable and thread-safe.
  */
 public final class GatedLinearAttention implements Part {
-    /** Added to the square of the length of queries and keys, as transformers' models do. */
+    /** Added to the square of the length of queries and keys, as in transformers' models. */
     private static final double EPSILON = 1e-6;
 
     private final LinearGroup projections;
@@ -66,7 +66,7 @@ public final class GatedLinearAttention implements Part {
      * @param taps {@code [2 keyHeads keyDim + valueHeads valueDim, taps]}, any strides and floating-point type, copied; at least two, the
      *     factor of the token itself last, as {@code torch.nn.Conv1d} stores them
      * @param decay the decay of each of the {@code valueHeads} heads
-     * @param norm of {@code valueDim} elements, applied to each head's results
+     * @param norm a norm of {@code valueDim} elements, applied to each head's results
      * @param output {@code valueHeads valueDim} inputs, and as many outputs as the projections have
      *     inputs
      * @return the part

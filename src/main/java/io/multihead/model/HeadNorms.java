@@ -2,7 +2,7 @@ package io.multihead.model;
 
 import org.jspecify.annotations.Nullable;
 
-/** The norms of heads, before they are rotated; null for none. */
+/** The norms of heads, which are applied before the rotation; null for none. */
 record HeadNorms(
         @Nullable Norm queries,
         @Nullable Norm keys,

@@ -77,7 +77,7 @@ final class HeadPass extends RowLoop {
     }
 
     private void normalize(Workspace scratch, @Nullable RowNorm norm, int at, int heads, int dim, int step) {
-        if (norm != null) { // for a head, or for all heads as one row
+        if (norm != null) { // a norm of each head, or of all heads as one row
             int next = norm.length() == dim ? step : norm.length();
             for (int from = at; from < at + heads * step; from += next) {
                 normalize(scratch, norm, from);

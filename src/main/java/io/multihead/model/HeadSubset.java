@@ -13,7 +13,7 @@ final class HeadSubset {
     /** The key/value heads that these heads read, in their order. */
     private final int[] keyValueHeads;
 
-    /** Checks that the heads are some of the heads of a layer, and that all of their key/value heads serve the same number of them. */
+    /** Checks that the heads are different heads of a layer, and that each of their key/value heads serves the same number of these heads. */
     HeadSubset(AttentionLayout all, int... heads) {
         this.all = all;
         this.heads = Checks.distinctIndices(heads, all.heads(), "heads").clone();
@@ -77,7 +77,7 @@ final class HeadSubset {
         return some;
     }
 
-    /** Returns the elements of rows of heads that belong to some of them. */
+    /** Returns the indices of the elements that belong to some heads, in a row of all heads. */
     private static int[] elements(int[] heads, int dim) {
         return Arrays.stream(heads)
                 .flatMap(head -> IntStream.range(head * dim, (head + 1) * dim))

@@ -8,8 +8,7 @@ import io.multihead.internal.base.Checks;
  * @param heads heads of keys and values
  * @param headDim elements of a key
  * @param valueDim elements of a value
- * @param window number of tokens that a query sees, including its own; only these need to be kept;
- *     0 for all
+ * @param window number of tokens that a query sees, including its own token; only these tokens need to be kept; 0 for all
  */
 public record KeyValueSizes(int heads, int headDim, int valueDim, int window) implements StateSizes {
     /** Checks the sizes. */

@@ -46,7 +46,7 @@ final class LayerCaches {
                 layers, sizes.heads(), sizes.headDim(), sizes.valueDim(), CacheFormat.F32, List.of());
     }
 
-    /** Returns the layers of each cache to be made, by their sizes; all recurrent states share one, under null. */
+    /** Returns the layers of each cache, by the sizes of their keys and values. All recurrent states share one cache, under null. */
     private static Map<@Nullable KeyValueSizes, List<Integer>> parts(List<StateSizes> layers) {
         Map<@Nullable KeyValueSizes, List<Integer>> parts = new LinkedHashMap<>();
         for (int layer = 0; layer < layers.size(); layer++) {
@@ -67,7 +67,7 @@ final class LayerCaches {
         return configs;
     }
 
-    /** Returns the numbers of each recurrent state. */
+    /** Returns the number of floats of each recurrent state. */
     static int[] floats(List<StateSizes> layers) {
         return layers.stream()
                 .filter(RecurrentSizes.class::isInstance)
@@ -87,7 +87,7 @@ final class LayerCaches {
     /** Returns a cache of pages for a number of tokens of all sequences together. */
     static SequenceCache paged(List<StateSizes> layers, CacheFormat format, long tokens, Arena arena) {
         if (layers.isEmpty()) {
-            config(layers); // fails by name
+            config(layers); // throws the exception for models without states
         }
         List<SequenceCache> caches = new ArrayList<>();
         int[] partOf = new int[layers.size()];

@@ -18,11 +18,11 @@ public final class LayerEmbeddings {
     }
 
     /**
-     * {@return embeddings}
+     * {@return embeddings for each layer}
      *
      * @param table {@code [vocabulary, layers dim]}, with its scale
-     * @param projection of a model's embedding: {@code layers dim} outputs, with its scale
-     * @param norm of each row of a layer, of {@code dim} elements
+     * @param projection the projection of a model's embedding, with {@code layers dim} outputs and its scale
+     * @param norm the norm of each row of a layer, with {@code dim} elements
      * @throws IllegalArgumentException if sizes do not fit
      */
     public static LayerEmbeddings of(EmbeddingTables table, PackedLinear projection, Norm norm) {
@@ -41,7 +41,7 @@ public final class LayerEmbeddings {
         return table.dim() / norm.dim();
     }
 
-    /** {@return the elements of one layer's row} */
+    /** {@return the number of elements of one layer's row} */
     public int dim() {
         return norm.dim();
     }
@@ -58,7 +58,7 @@ public final class LayerEmbeddings {
         return norm;
     }
 
-    /** Returns the elements of a token. */
+    /** Returns the number of elements of a token. */
     int width() {
         return table.dim();
     }

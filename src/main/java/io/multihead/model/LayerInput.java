@@ -24,8 +24,8 @@ public final class LayerInput implements Part {
     /**
      * {@return the part of a layer}
      *
-     * @param gate with its activation ({@link PackedLinear#withActivation})
-     * @param out as many inputs as the gate has outputs, and as many outputs as the gate has inputs
+     * @param gate the first layer, with its activation ({@link PackedLinear#withActivation})
+     * @param out the last layer, with as many inputs as the gate has outputs, and as many outputs as the gate has inputs
      * @param layer the layer whose rows are read, from 0
      * @throws IllegalArgumentException if sizes do not fit, or the layer is negative
      */

@@ -11,7 +11,7 @@ import io.multihead.internal.nn.RowNorm;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Linear attention between its products: norms of queries and keys, rates and decays of each token; the gated delta rule; and the
+ * The steps of linear attention between its products: norms of queries and keys, rates and decays of each token; the gated delta rule; and the
  * norm and gates of each token's results.
  */
 final class LinearAttentionPass extends RecurrentPass {

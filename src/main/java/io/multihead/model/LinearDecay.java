@@ -45,7 +45,10 @@ public final class LinearDecay {
         return slopes.length;
     }
 
-    /** Returns the softplus of a head's projection: in double, as all here, whose rounding at 1 is far below the rounding of a result. */
+    /**
+     * Returns the softplus of a head's projection and bias. All functions of this class compute in double. The rounding of a double at 1 is far
+     * below the rounding of a result.
+     */
     double step(int head, float projected) {
         double x = (double) projected + biases[head];
         return Math.max(x, 0) + StrictMath.log(1 + StrictMath.exp(-Math.abs(x)));
@@ -56,7 +59,7 @@ public final class LinearDecay {
         return (float) StrictMath.exp(slopes[head] * step);
     }
 
-    /** Returns the sigmoid, likewise. */
+    /** Returns the sigmoid, which is computed in double. */
     static float sigmoid(float x) {
         return (float) (1 / (1 + StrictMath.exp(-(double) x)));
     }

@@ -39,7 +39,7 @@ public final class LinearGroup {
      * {@return a group of layers, which may differ in format}
      *
      * @param layers one layer or more
-     * @throws IllegalArgumentException if there is none, or their inputs differ
+     * @throws IllegalArgumentException if there is no layer, or the layers differ in their number of inputs
      */
     public static LinearGroup of(PackedLinear... layers) {
         List<PackedLinear> all = List.of(Checks.noNulls(layers, "layers"));
@@ -87,7 +87,7 @@ public final class LinearGroup {
         }
     }
 
-    /** {@return the elements of an input row} */
+    /** {@return the number of elements of an input row} */
     public int inputs() {
         return layers.get(0).inputs();
     }
@@ -98,16 +98,16 @@ public final class LinearGroup {
     }
 
     /**
-     * Returns the elements of one output row.
+     * Returns the number of elements of one output row.
      *
-     * @param index from 0
+     * @param index the index of the output, from 0
      * @return at least 1
      */
     public int outputs(int index) {
         return outputs[(int) Checks.index(index, outputs.length, "index")];
     }
 
-    /** {@return the elements of all output rows together} */
+    /** {@return the number of elements of all output rows together} */
     public int width() {
         return width;
     }
@@ -163,7 +163,7 @@ public final class LinearGroup {
         forward(cpu, x, y, parts);
     }
 
-    /** Computes all outputs: {@code [rows, width]}, and the same memory in parts. */
+    /** Computes all outputs. {@code all} is {@code [rows, width]}, and {@code parts} are the outputs of the layers in the same memory. */
     void forward(Compute cpu, Tensor x, Tensor all, List<Tensor> parts) {
         if (layers.size() == 1) {
             layers.get(0).forward(cpu, x, all);

@@ -3,7 +3,7 @@ package io.multihead.model;
 import io.multihead.internal.base.Checks;
 
 /**
- * The heads of {@link GatedLinearAttention}. A value head reads one key head and its query.
+ * The heads of {@link GatedLinearAttention}. A value head reads one key head and the query of this key head.
  *
  * @param keyHeads heads of queries and keys
  * @param valueHeads heads of values, a multiple of keyHeads
@@ -31,7 +31,7 @@ public record LinearHeads(int keyHeads, int valueHeads, int keyDim, int valueDim
         return valueHeads * valueDim;
     }
 
-    /** Returns the elements of a token's queries, keys and values. */
+    /** Returns the number of elements of a token's queries, keys and values. */
     int channels() {
         return 2 * keyWidth() + valueWidth();
     }

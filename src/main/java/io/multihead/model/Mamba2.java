@@ -12,9 +12,9 @@ import java.util.List;
  * replaces attention in layers of Granite 4. Its time and memory for a token do not grow with the sequence.
  *
  * <p>A projection computes gates z, inputs x, b, c, and one value for each head. The inputs x, b and c pass a causal convolution over a few
- * tokens with SiLU. Each head has a state S, {@code [stateDim, headDim]}: {@code S = a S + b (r x)^T} and {@code y = S^T c + d x}, where
- * the rate r is the softplus of the head's number and its bias, and {@link LinearDecay} computes the decay a. The results are multiplied by
- * {@code silu(z)}, normalized and projected.
+ * tokens with SiLU. Each head has a state S, {@code [stateDim, headDim]}: {@code S = a S + b (r x)^T} and {@code y = S^T c + d x}, where the
+ * rate r is the softplus of the sum of the head's value and its bias, and {@link LinearDecay} computes the decay a. The results are multiplied
+ * by {@code silu(z)}, normalized and projected.
  *
  * <p>Tokens are computed sequentially, and heads and columns of states in parallel, so that the bits do not depend on the division of a
  * sequence into calls. The states of a sequence are the last inputs of the convolution, and S of all heads. Immutable and thread-safe.
@@ -42,8 +42,8 @@ public final class Mamba2 implements Part {
      *     headDim} outputs; x, all b and all c, {@code heads headDim + 2 groups stateDim}; and the inputs of the rates, {@code heads}
      * @param taps {@code [heads headDim + 2 groups stateDim, taps]}, any strides and floating-point type, copied; at least two, the factor
      *     of the token itself last, as {@code torch.nn.Conv1d} stores them
-     * @param decay of {@code heads} heads
-     * @param norm of {@code heads headDim} elements, of a token's gated results
+     * @param decay the decay of each of the {@code heads} heads
+     * @param norm the norm of a token's gated results, with {@code heads headDim} elements
      * @param output {@code heads headDim} inputs, and as many outputs as the projections have
      *     inputs
      * @return the part
@@ -71,7 +71,7 @@ public final class Mamba2 implements Part {
      *
      * @param bias a number that is added to each channel's sum, {@code [heads headDim + 2 groups stateDim]}, any strides and floating-point
      * type, copied
-     * @throws IllegalArgumentException if their number differs from the number of channels
+     * @throws IllegalArgumentException if the number of biases differs from the number of channels
      */
     public Mamba2 withConvolutionBias(Tensor bias) {
         return new Mamba2(projections, convolution.withBias(bias), rules, output);
@@ -81,7 +81,7 @@ public final class Mamba2 implements Part {
      * {@return this layer with skips}
      *
      * @param factors d, the factor of x in the results of each head, {@code [heads]}, any strides and floating-point type, copied
-     * @throws IllegalArgumentException if their number differs from the number of heads
+     * @throws IllegalArgumentException if the number of factors differs from the number of heads
      */
     public Mamba2 withSkip(Tensor factors) {
         TensorChecks.requireShape(factors, "factors", Shape.of(heads().heads()));

@@ -22,12 +22,12 @@ public record Mamba2Heads(int heads, int headDim, int groups, int stateDim) {
         Checks.fitsInt(2L * heads * (headDim + 1L) + 2L * groups * stateDim, "heads x headDim");
     }
 
-    /** Returns the elements of all heads. */
+    /** Returns the number of elements of all heads. */
     int width() {
         return heads * headDim;
     }
 
-    /** Returns the elements of a token's x, b and c. */
+    /** Returns the number of elements of a token's x, b and c. */
     int channels() {
         return width() + 2 * groups * stateDim;
     }

@@ -4,8 +4,8 @@ import io.multihead.tensor.Tensor;
 import java.util.List;
 
 /**
- * The gates z, x, b and c of all groups, and the rates of a token side by side in one row, as the projection makes them, followed by the
- * decays; after all of these rows follow the rows that the output projection reads.
+ * One row for each token. It has the outputs of the projection side by side (the gates z, x, b and c of all groups, and the rates), followed by
+ * the decays. The rows that the output projection reads follow all of these rows.
  */
 record Mamba2Layout(Mamba2Heads of) implements PartLayout<Mamba2Layout.Views>, StateRows {
     record Views(Tensor projections, List<Tensor> parts, Tensor context) {}

@@ -11,7 +11,7 @@ import io.multihead.internal.nn.RowNorm;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Mamba-2 between its convolution and the last product: rates and decays of each token; the recurrence; and the gates and norms of
+ * The steps of Mamba-2 between its convolution and the last product: rates and decays of each token; the recurrence; and the gates and norms of
  * each token's results.
  */
 final class Mamba2Pass extends RecurrentPass {

@@ -6,13 +6,13 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * The numbers of {@link Mamba2Pass}.
+ * The settings of {@link Mamba2Pass}.
  *
  * @param layout the location of the rows of a token
- * @param decay of the states, whose softplus is the rate
+ * @param decay the decay of the states, whose softplus is the rate
  * @param skip the factor of x in the results of each head
- * @param norm of all results of a token
- * @param norms the same for equal parts of them, one after another
+ * @param norm the norm of all results of a token
+ * @param norms the norms of equal parts of the results, in the order of the parts
  */
 @SuppressWarnings("ArrayRecordComponent")
 record Mamba2Rules(Mamba2Layout layout, LinearDecay decay, float[] skip, RowNorm norm, List<RowNorm> norms) {

@@ -16,7 +16,7 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The trained normalization of rows: layer normalization (Ba et al. 2016) or by the root mean square (Zhang and Sennrich 2019). Its
+ * The trained normalization of rows: layer normalization (Ba et al. 2016) or root mean square normalization (Zhang and Sennrich 2019). Its
  * weights are copied as f32. Immutable and thread-safe.
  */
 public final class Norm {
@@ -52,7 +52,7 @@ public final class Norm {
     }
 
     /**
-     * Returns {@code x / sqrt(mean(x^2) + epsilon) * (1 + weight)}, as Gemma stores its weights. The sum rounds once.
+     * Returns {@code x / sqrt(mean(x^2) + epsilon) * (1 + weight)}, as Gemma stores its weights. The sum {@code 1 + weight} is rounded once.
      *
      * @param weight {@code [dim]}, any element type
      * @param epsilon at least 0
@@ -87,7 +87,7 @@ public final class Norm {
         return of(dim(weight), true, epsilon, factors, addends);
     }
 
-    /** {@return the elements of a row} */
+    /** {@return the number of elements of a row} */
     public int dim() {
         return row.length();
     }
@@ -102,7 +102,7 @@ public final class Norm {
         return Arrays.copyOf(row.bias(), dim());
     }
 
-    /** {@return the bytes of the weights} */
+    /** {@return the number of bytes of the weights} */
     public long bytes() {
         return (long) (row.weight().length + row.bias().length) * Float.BYTES;
     }
@@ -112,7 +112,7 @@ public final class Norm {
      *
      * @param cpu threads and scratch
      * @param x {@code [..., dim]}, any strides and floating-point type
-     * @param y of the same shape, any strides, written
+     * @param y a tensor of the same shape, any strides, written
      * @throws IllegalArgumentException if shapes do not fit or memory overlaps; nothing is written
      */
     public void forward(Compute cpu, Tensor x, Tensor y) {
@@ -134,7 +134,7 @@ public final class Norm {
         return row;
     }
 
-    /** Returns the row of a normalization that may be absent. */
+    /** Returns the function of a row of a normalization, or null without a normalization. */
     static @Nullable RowNorm row(@Nullable Norm norm) {
         return norm == null ? null : norm.row;
     }

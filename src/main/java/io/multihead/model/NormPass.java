@@ -31,7 +31,7 @@ final class NormPass extends RowLoop {
     /**
      * Creates a pass.
      *
-     * @param states which it changes
+     * @param states the states, which the pass changes
      * @param updates the inputs of parts, and the results of parts that read states
      * @param results the results of the other parts
      */
@@ -50,7 +50,7 @@ final class NormPass extends RowLoop {
         sum = newSum;
     }
 
-    /** Sets the following step {@code update = before(state)}; a copy without a norm. */
+    /** Sets the next step {@code update = before(state)}. Without a norm, it is a copy. */
     NormPass read(@Nullable RowNorm newBefore) {
         updating = true;
         before = newBefore;
@@ -69,7 +69,7 @@ final class NormPass extends RowLoop {
         }
     }
 
-    /** {@code update[i] = norm(state[rows[i]])}; a copy without a norm. */
+    /** Computes {@code update[i] = norm(state[rows[i]])}. Without a norm, it is a copy. */
     void gather(Compute cpu, int[] rows, @Nullable RowNorm by) {
         from = rows;
         try {

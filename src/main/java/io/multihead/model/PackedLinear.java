@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 public final class PackedLinear {
     private final PackedWeights weights;
     private final GemmOptions options;
-    /** The same, added to the output. */
+    /** The same options, with the result added to the output. */
     private final GemmOptions adding;
 
     private PackedLinear(PackedWeights weights, GemmOptions options) {
@@ -81,12 +81,12 @@ public final class PackedLinear {
         }
     }
 
-    /** {@return the elements of an input row} */
+    /** {@return the number of elements of an input row} */
     public int inputs() {
         return Checks.fitsInt(weights.inputs(), "inputs");
     }
 
-    /** {@return the elements of an output row} */
+    /** {@return the number of elements of an output row} */
     public int outputs() {
         return Checks.fitsInt(weights.outputs(), "outputs");
     }
@@ -156,7 +156,7 @@ public final class PackedLinear {
         Gemm.multiply(cpu, x, weights, y, adding);
     }
 
-    /** Computes the layer's output, or adds it. */
+    /** Computes the layer's output, or adds it to {@code y}. */
     void forward(Compute cpu, Tensor x, Tensor y, boolean adds) {
         Gemm.multiply(cpu, x, weights, y, adds ? adding : options);
     }

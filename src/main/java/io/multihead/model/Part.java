@@ -8,14 +8,14 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A function of the tokens' states in a {@link Block}, which adds its result to them: {@link SelfAttention}, {@link FeedForward}, or a user's
- * implementation. A part is immutable and thread-safe; the intermediate rows of a call are in its {@link Buffers}.
+ * A function of the tokens' states in a {@link Block}, which adds its result to the states: {@link SelfAttention}, {@link FeedForward}, or a
+ * user's implementation. A part is immutable and thread-safe; the intermediate rows of a call are in its {@link Buffers}.
  *
- * <p>A model has the same bits in any batch, on any threads and in any division into calls, if its parts have them: the result of a token
- * must not depend on the number of rows of a call.
+ * <p>A model has the same bits in any batch, on any threads and in any division into calls, if its parts have this property: the result of a
+ * token must not depend on the number of rows of a call.
  */
 public interface Part {
-    /** {@return the elements of a state} */
+    /** {@return the number of elements of a state} */
     int dim();
 
     /** {@return the number of floats of {@link Buffers#scratch} that the part needs for each
@@ -46,7 +46,7 @@ public interface Part {
     }
 
     /**
-     * Computes the part for the tokens of a batch, or for some of its rows if a part calls another one. A part that calls others must not
+     * Computes the part for the tokens of a batch, or for some of its rows if a part calls another part. A part that calls other parts must not
      * use their scratch.
      *
      * @param cpu threads and scratch
@@ -54,7 +54,7 @@ public interface Part {
      * @param y {@code [rows, dim]}, which does not overlap x; in a block, both are f32 on the heap
      * @param adds whether the result is added to y; otherwise the contents of y are undefined and
      *     are overwritten
-     * @param buffers of the call that runs: its batch, and scratch
+     * @param buffers the buffers of the running call, with its batch and scratch
      */
     void compute(Compute cpu, Tensor x, Tensor y, boolean adds, Buffers buffers);
 
@@ -69,15 +69,15 @@ public interface Part {
     }
 
     /**
-     * Computes only this part, for tokens of sequences. Its states are added to the cache of the batch, if it has one.
+     * Computes only this part, for tokens of sequences. If the batch has a cache, the states of the part are added to it.
      *
      * @param cpu threads and scratch
      * @param batch tokens of sequences, at least one each; their ids and types have no effect
      * @param x {@code [tokens, dim]}, any strides and floating-point type
      * @param y {@code [tokens, dim]}, any strides, written
-     * @param buffers of {@link #buffers}, or of a model that has this part
-     * @throws IllegalArgumentException if a shape does not fit, x and y overlap, the cache is of other sizes, or a sequence would have too
-     *     many positions; nothing is written
+     * @param buffers buffers from {@link #buffers}, or of a model that has this part
+     * @throws IllegalArgumentException if a shape does not fit, x and y overlap, the cache has other sizes, or a sequence would have too many
+     *     positions; nothing is written
      * @throws IllegalStateException if another call uses the buffers or the batch
      */
     default void forward(Compute cpu, TokenBatch batch, Tensor x, Tensor y, Buffers buffers) {
@@ -85,12 +85,12 @@ public interface Part {
     }
 
     /**
-     * Computes only this part, for independent rows. It is for parts that read nothing else of a batch.
+     * Computes only this part, for independent rows. This method is for parts that do not read the batch.
      *
      * @param cpu threads and scratch
      * @param x {@code [rows, dim]}, any strides and floating-point type
      * @param y {@code [rows, dim]}, any strides, written
-     * @param buffers of {@link #buffers}, or of a model that has this part
+     * @param buffers buffers from {@link #buffers}, or of a model that has this part
      * @throws IllegalArgumentException if a shape does not fit, or x and y overlap; nothing is written
      * @throws IllegalStateException if the part reads the batch, as attention does, or another call uses the buffers
      */
@@ -113,7 +113,7 @@ public interface Part {
             TensorChecks.requireApart(y, "y", x, "x");
             List<StateSizes> layers = states();
             if (batch == null && !layers.isEmpty()) {
-                buffers.batch(); // fails by name
+                buffers.batch(); // throws the exception for a call without a batch
             }
             if (batch != null) {
                 batch.requireTokens();

@@ -7,18 +7,18 @@ import io.multihead.tensor.Tensor;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The location of a part's intermediate rows in the buffer that all parts share one after another. Equal layouts share their views.
+ * The location of a part's intermediate rows in the buffer that all parts share, one part at a time. Equal layouts share their views.
  *
  * @param <V> the part's tensors
  */
 interface PartLayout<V> {
-    /** Returns the floats that a token needs. */
+    /** Returns the number of floats that a token needs. */
     int floats();
 
     /** Returns the part's tensors for a number of tokens. */
     V views(float[] buffer, int tokens);
 
-    /** Returns the floats from one row to the next: whole panels, for kernels without tails. */
+    /** Returns the number of floats from one row to the next: whole panels, for kernels without tails. */
     static int stride(int columns) {
         return Lanes.roundUp(columns, Lanes.PANEL);
     }

@@ -1,8 +1,8 @@
 package io.multihead.model;
 
 /**
- * The function from the states of a text's tokens to one vector (Reimers and Gurevych 2019, "Sentence-BERT", section 3). Encoders support all of
- * them, language models {@link #LAST}, {@link #MEAN} and {@link #CLS}.
+ * The function from the states of a text's tokens to one vector (Reimers and Gurevych 2019, "Sentence-BERT", section 3). Encoders support all
+ * of these functions. Language models support {@link #LAST}, {@link #MEAN} and {@link #CLS}.
  */
 public enum Pooling {
     /** The mean over all tokens, special tokens such as {@code [CLS]} included. */
@@ -15,7 +15,6 @@ public enum Pooling {
     MEAN_SQRT_LEN,
     /** The mean over all tokens, each weighted by its position, counted from 1 (Muennighoff 2022, "SGPT"). */
     WEIGHTED_MEAN,
-    /** The state of the last token, {@code [SEP]} in encoders. In a language model only the last token has seen all
-     * others. */
+    /** The state of the last token, {@code [SEP]} in encoders. In a language model, only the last token sees all other tokens. */
     LAST
 }

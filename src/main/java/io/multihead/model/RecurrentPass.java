@@ -14,14 +14,15 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A recurrence of heads between its products, in three loops: over tokens, for its inputs; over sequences, heads and panels of 32 columns,
- * token after token; and over tokens, for its results.
+ * The steps of a recurrence of heads between its products, in three loops. The first loop is over tokens, and computes inputs. The second loop
+ * is over sequences, heads and panels of 32 columns, and computes the tokens of a sequence in order. The third loop is over tokens, and
+ * computes results.
  */
 abstract class RecurrentPass {
-    /** Floats of a token's gates, the decay and the rate, for each of the kernels. */
+    /** The number of floats of a token's gates (the decay and the rate) in the kernels. */
     private static final int GATES = DeltaRule.GATES;
 
-    /** Tokens whose values are copied together: they and a panel fit in L1. */
+    /** The number of tokens whose values are copied together: the values and a panel fit in L1. */
     private static final int BLOCK = 64;
 
     private static final FloatsKey VALUES = new FloatsKey();
@@ -72,7 +73,7 @@ abstract class RecurrentPass {
      *
      * @param head the head of the state
      * @param tokens number of tokens
-     * @param state of the sequence
+     * @param state the state of the sequence
      * @param s0 index of the panel
      * @param all rows of all tokens
      * @param at index of the first token's row

@@ -8,11 +8,11 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The choice of a token's experts (Shazeer et al. 2017): a linear layer gives each expert a logit, scores are their softmax or sigmoid, the
- * experts with the largest scores compute, and their results are added with the scores as factors. Among equal scores, the lower index is
- * chosen.
+ * The choice of a token's experts (Shazeer et al. 2017). A linear layer computes a logit for each expert. The scores are the softmax or the
+ * sigmoids of the logits. The experts with the largest scores compute, and their results are added with the scores as factors. Among experts
+ * with equal scores, the lower index is chosen.
  *
- * <p>Scores are computed in double and rounded once. A token with a logit that is NaN has NaN as factors. Immutable and thread-safe.
+ * <p>Scores are computed in double and rounded once. If a logit of a token is NaN, its factors are NaN. Immutable and thread-safe.
  */
 public final class Router {
     private final PackedLinear logits;
@@ -26,8 +26,8 @@ public final class Router {
      * Further settings of some families.
      *
      * @param norm the norm of the logits' input, or null
-     * @param bias for the choice, or null
-     * @param scales factors of each expert's factor, or null
+     * @param bias values that are added to the scores for the choice, or null
+     * @param scales values by which the experts' factors are multiplied, or null
      */
     @SuppressWarnings("ArrayRecordComponent")
     private record Additions(@Nullable Norm norm, float @Nullable [] bias, float @Nullable [] scales) {}
@@ -46,9 +46,9 @@ public final class Router {
      * {@return a softmax router, whose factors are divided by their sum: as in Mixtral and Qwen 3, and as in GPT-OSS, which takes the
      * softmax of the chosen logits only}
      *
-     * @param logits from a state to one number for each expert
-     * @param used experts of a token
-     * @throws IllegalArgumentException if there are fewer experts than that
+     * @param logits the linear layer from a state to a logit for each expert
+     * @param used the number of experts of a token
+     * @throws IllegalArgumentException if the number is below 1, or there are fewer experts
      */
     public static Router of(PackedLinear logits, int used) {
         int experts = Checks.notNull(logits, "logits").outputs();
@@ -66,7 +66,7 @@ public final class Router {
     /**
      * {@return this router with or without division of the factors by their sum}
      *
-     * @param divided whether they are divided; otherwise the factors are the scores
+     * @param divided whether the factors are divided; otherwise they are the scores
      */
     public Router withNormalized(boolean divided) {
         return new Router(logits, used, sigmoid, divided, scale, additions);
@@ -86,8 +86,8 @@ public final class Router {
     }
 
     /**
-     * {@return this router with values that are added to the scores only for the choice of experts, as DeepSeek-V3 does to balance them}.
-     * Factors are computed from the scores without them.
+     * {@return this router with values that are added to the scores only for the choice of experts, as DeepSeek-V3 does to balance the use of
+     * experts}. Factors are computed from the scores without these values.
      *
      * @param addends {@code [experts]}, any element type, copied as f32; null for none
      * @throws IllegalArgumentException if the shape does not fit
@@ -150,7 +150,7 @@ public final class Router {
         return logits.outputs();
     }
 
-    /** {@return the experts of a token} */
+    /** {@return the number of experts of a token} */
     public int used() {
         return used;
     }
@@ -158,7 +158,7 @@ public final class Router {
     /**
      * Chooses the experts of a token.
      *
-     * @param row has its logits from {@code at} on
+     * @param row the row with the token's logits, from {@code at} on
      * @param ids receives the experts, ascending, from {@code to} on
      * @param factors receives their factors
      * @param buffer holds a number for each expert
@@ -194,19 +194,21 @@ public final class Router {
         }
     }
 
-    /** Computes scores and returns their divisor; of a softmax only as far as it is needed. */
+    /** Computes scores and returns their divisor. A softmax is computed without its division. */
     private double scores(float[] row, int at, double largest, double[] buffer) {
         double sum = 0;
         for (int i = 0; i < experts(); i++) {
             double logit = row[at + i];
-            // strict, since the JVM's own function may differ from the one of another processor
+            // StrictMath, since Math may return other bits on another processor
             buffer[i] = sigmoid ? 1 / (1 + StrictMath.exp(-logit)) : StrictMath.exp(logit - largest);
             sum += buffer[i];
         }
         return sigmoid ? 1 : sum;
     }
 
-    /** Keeps the experts with the largest keys so far in descending order; an expert with an equal key is placed after earlier ones. */
+    /**
+     * Selects the experts with the largest keys, in descending order of the keys. Among experts with equal keys, the lower index comes first.
+     */
     private void select(float[] row, int at, int[] ids, int to, double sum, double[] buffer) {
         int count = 0;
         for (int i = 0; i < experts(); i++) {
@@ -224,7 +226,10 @@ public final class Router {
         }
     }
 
-    /** Returns the key of the choice: logits if no bias is added, because they have the order of scores without their rounding. */
+    /**
+     * Returns the key by which experts are chosen. It is the logit if no bias is added, because logits have the order of the scores, and are
+     * not rounded.
+     */
     private double key(float[] row, int at, int expert, double sum, double[] buffer) {
         float[] addends = additions.bias;
         return addends == null ? row[at + expert] : buffer[expert] / sum + addends[expert];

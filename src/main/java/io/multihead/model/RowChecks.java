@@ -18,7 +18,10 @@ final class RowChecks {
         Checks.notNull(buffers, "buffers").requireRows(x, y, dim, scratch);
     }
 
-    /** The same for a part that reads the batch, which is returned: it has as many tokens as there are rows. */
+    /**
+     * Does the same for a part that reads the batch, and returns the batch. It also fails unless the batch has as many tokens as there are
+     * rows.
+     */
     static TokenBatch requireBatch(Compute cpu, Tensor x, Tensor y, int dim, int scratch, Buffers buffers) {
         require(cpu, x, y, dim, scratch, buffers);
         TokenBatch batch = buffers.batch();
@@ -28,7 +31,7 @@ final class RowChecks {
         return batch;
     }
 
-    /** Fails unless a tensor has some rows of a part's states; a shape is made only for an error. */
+    /** Fails unless a tensor has some rows of a part's states; a shape is created only for an error. */
     static void requireShape(Tensor tensor, long rows, int dim, String argument) {
         if (tensor.rank() != 2 || tensor.dim(0) != rows || tensor.dim(1) != dim) {
             throw TensorFaults.shape(argument, tensor.shape(), Shape.of(rows, dim));

@@ -13,7 +13,7 @@ import io.multihead.internal.nn.RowNorm;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** {@code y = norm(x)} or {@code y += norm(x)}, for the rows of two tensors. */
+/** Computes {@code y = norm(x)} or {@code y += norm(x)} for the rows of two tensors. */
 final class RowNormPass extends RowLoop {
     private static final FloatsKey ROW = new FloatsKey();
     private static final FloatsKey SUM = new FloatsKey();
@@ -38,7 +38,7 @@ final class RowNormPass extends RowLoop {
         }
     }
 
-    /** Returns norm(x), written to buffer; x itself without a norm. */
+    /** Returns {@code norm(x)}, written to {@code buffer}, or {@code x} itself without a norm. */
     Tensor read(Compute cpu, Tensor x, @Nullable Norm by, Tensor buffer) {
         if (by == null) {
             return x;

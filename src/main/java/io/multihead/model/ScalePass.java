@@ -5,7 +5,7 @@ import io.multihead.internal.call.RowLoop;
 import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.RowOps;
 
-/** {@code state = scale state}, of all rows. */
+/** Computes {@code state = scale state} for all rows. */
 final class ScalePass extends RowLoop {
     private final float[] states;
     private final int stride;

@@ -18,9 +18,9 @@ import org.jspecify.annotations.Nullable;
  * Self-attention of a trained model: the projections of queries, keys and values, normalization and rotation of each head in one pass,
  * attention over the keys of the batch or of a cache, and the output projection.
  *
- * <p>{@link AttentionOptions} have the mask, window, scale, soft-cap, sinks and linear biases: {@code CAUSAL} for decoders,
- * {@code DEFAULT} for encoders. Query head {@code h} uses key head {@code h / (heads / keyValueHeads)}. Keys are rotated before they are cached, so
- * the cache must have no ropes. Immutable and thread-safe.
+ * <p>{@link AttentionOptions} have the mask, window, scale, soft-cap, sinks and linear biases. Decoders use {@code CAUSAL}, and encoders use
+ * {@code DEFAULT}. Query head {@code h} uses key head {@code h / (heads / keyValueHeads)}. Keys are rotated before they are cached, so the
+ * cache must have no ropes. Immutable and thread-safe.
  */
 public final class SelfAttention implements Part {
     private final LinearGroup projections;
@@ -30,10 +30,10 @@ public final class SelfAttention implements Part {
     private final AttentionOptions options;
     private final @Nullable Rope rope;
     private final HeadNorms norms;
-    /** The layer whose keys and values are read, or -1 for its own. */
+    /** The layer whose keys and values are read, or -1 if this part has its own keys and values. */
     private final int keysOf;
 
-    /** One for each query head, or null for 1. */
+    /** The factor of each query head; null if all factors are 1. */
     private final float @Nullable [] headFactors;
 
     private SelfAttention(
@@ -66,12 +66,13 @@ public final class SelfAttention implements Part {
     }
 
     /**
-     * Returns attention without positions, and without norms of heads. The elements of a head are the outputs of a projection divided by its heads.
+     * Returns attention without positions, and without norms of heads. The number of elements of a head is the number of a projection's outputs
+     * divided by the number of its heads.
      *
      * @param heads query heads, a multiple of keyValueHeads
      * @param keyValueHeads heads of keys and values
-     * @param projections query, key and value: {@code heads headDim}, {@code keyValueHeads headDim} and {@code keyValueHeads valueDim} outputs; or
-     *     query and key, whose outputs are also the values, without the keys' norms and rotation (Gemma 4)
+     * @param projections query, key and value: {@code heads headDim}, {@code keyValueHeads headDim} and {@code keyValueHeads valueDim} outputs;
+     *     or query and key, where the outputs for the key, before norms and rotation, are also the values (Gemma 4)
      * @param output {@code heads valueDim} inputs, and as many outputs as the projections have inputs
      * @param options mask, scale and score options
      * @return the part
@@ -90,7 +91,7 @@ public final class SelfAttention implements Part {
      * @param keyValueHeads heads of keys and values
      * @param projections query, key and value: {@code 2 heads headDim}, for each head its query and then as many gates,
      *     {@code keyValueHeads headDim} and {@code keyValueHeads headDim} outputs; or query and key, as in {@link #of}
-     * @param output {@code heads headDim} inputs, as many outputs as the projections have inputs
+     * @param output {@code heads headDim} inputs, and as many outputs as the projections have inputs
      * @param options mask, scale and score options
      * @return the part
      * @throws IllegalArgumentException if sizes do not fit, or the options have dropout
@@ -105,10 +106,11 @@ public final class SelfAttention implements Part {
      *
      * @param heads query heads, a multiple of keyValueHeads
      * @param sizes sizes of the keys and values of that layer
-     * @param query {@code heads headDim} outputs
-     * @param output {@code heads valueDim} inputs, as many outputs as the query has inputs
-     * @param options mask, scale and score options; a window of at most the window of the sizes
-     * @param layer whose keys and values are read, from 0, counted like the states of a model's parts, in the order in which they compute
+     * @param query the projection of the query, with {@code heads headDim} outputs
+     * @param output {@code heads valueDim} inputs, and as many outputs as the query has inputs
+     * @param options mask, scale and score options, with a window of at most the window of the sizes
+     * @param layer the layer whose keys and values are read: its index among the states of the model's parts, from 0, in the order of
+     *     computation
      * @return the part
      * @throws IllegalArgumentException if sizes do not fit, or the options have dropout
      */
@@ -186,7 +188,7 @@ public final class SelfAttention implements Part {
     /**
      * {@return this part with queries and keys that are rotated to the positions of their tokens}
      *
-     * @param newRope of one stream of positions, shared; null for none
+     * @param newRope a rope with one stream of positions, shared; null for none
      * @throws IllegalArgumentException if it rotates more elements than a head has, or has several streams
      */
     public SelfAttention withRope(@Nullable Rope newRope) {
@@ -200,8 +202,8 @@ public final class SelfAttention implements Part {
     /**
      * {@return this part with queries and keys that are normalized before they are rotated}
      *
-     * @param queries norm of {@code headDim} elements for each head, or of all heads of a token as one row; null for none
-     * @param keys the same for keys
+     * @param queries the norm of queries: of {@code headDim} elements for each head, or of all heads of a token as one row; null for none
+     * @param keys the norm of keys: of each head, or of all heads of a token as one row; null for none
      * @throws IllegalArgumentException if a norm has another number of elements
      */
     public SelfAttention withHeadNorms(@Nullable Norm queries, @Nullable Norm keys) {
@@ -221,7 +223,7 @@ public final class SelfAttention implements Part {
     /**
      * {@return this part with values that are normalized before they are cached, as in Gemma 4}
      *
-     * @param values norm of {@code valueDim} elements, applied to each head
+     * @param values a norm of {@code valueDim} elements, applied to each head
      * @throws IllegalArgumentException if it has another number of elements, or another layer owns the values
      */
     public SelfAttention withValueNorm(Norm values) {
@@ -238,8 +240,7 @@ public final class SelfAttention implements Part {
      *
      * @param factors one finite number per query head, copied
      * @return the changed part, which shares the weights
-     * @throws IllegalArgumentException if their number differs from the number of heads, or a
-     *     factor is not finite
+     * @throws IllegalArgumentException if the number of factors differs from the number of heads, or a factor is not finite
      */
     public SelfAttention withHeadFactors(float... factors) {
         float[] copy = Checks.notNull(factors, "factors").clone();
@@ -253,19 +254,19 @@ public final class SelfAttention implements Part {
     }
 
     /**
-     * {@return attention with only some of the heads (Michel et al. 2019, section 4), whose weights and options are copied}. It needs less time and
-     * memory. Its result equals {@link #withHeadFactors} with 0 for the other heads, except for rounding.
+     * {@return attention with only some of the heads (Michel et al. 2019, section 4), whose weights and options are copied}. The new part needs
+     * less time and memory. Its result equals {@link #withHeadFactors} with 0 for the other heads, except for rounding.
      *
      * <p>Weights are copied in their stored format, which includes quantized blocks. Products have the same bits as products with the same weights
      * packed again. The output projection has blocks of inputs, which are elements of heads: 32 or 256 elements stay together ({@link
      * io.multihead.gemm.WeightFormat#blockInputs}). If heads are not whole blocks, {@link #withF32Output} allows any heads.
      *
-     * @param arena owns the copies; a shared one if several threads are to compute
+     * @param arena owns the copies; a shared arena if several threads compute
      * @param kept query heads, in the desired order; heads that share a key/value head must be adjacent, and each remaining key/value head
      *     needs the same number of query heads
-     * @throws IllegalArgumentException if there is none, a head is repeated or does not exist, key/value heads are left with different numbers
-     *     of heads, their elements are not whole blocks of the output projection, a norm spans all heads, or options cannot be restricted to
-     *     some heads ({@link AttentionOptions#selectHeads})
+     * @throws IllegalArgumentException if no head is kept, a head is repeated or does not exist, the remaining key/value heads have different
+     *     numbers of query heads, the elements of the kept heads are not whole blocks of the output projection, a norm spans all heads, or
+     *     options cannot be restricted to some heads ({@link AttentionOptions#selectHeads})
      */
     public SelfAttention keepHeads(Arena arena, int... kept) {
         Checks.notNull(arena, "arena");
@@ -292,7 +293,7 @@ public final class SelfAttention implements Part {
      * Returns this part with its output projection in f32, from which {@link #keepHeads} may take any heads. Results differ by rounding if
      * the projection was quantized. The new projection takes 4 bytes per element.
      *
-     * @param arena owns the copy; a shared one if several threads are to compute
+     * @param arena owns the copy; a shared arena if several threads compute
      * @return the changed part, which shares the other weights
      */
     public SelfAttention withF32Output(Arena arena) {
@@ -325,12 +326,12 @@ public final class SelfAttention implements Part {
         return layout.keyValueHeads();
     }
 
-    /** {@return the elements of a query or key} */
+    /** {@return the number of elements of a query or key} */
     public int headDim() {
         return layout.headDim();
     }
 
-    /** {@return the elements of a value} */
+    /** {@return the number of elements of a value} */
     public int valueDim() {
         return layout.valueDim();
     }
@@ -340,7 +341,7 @@ public final class SelfAttention implements Part {
         return projections.inputs();
     }
 
-    /** {@return the projections of query, key and value, or of query alone, or query and key} */
+    /** {@return the projections of query, key and value, of query and key, or of query alone} */
     public LinearGroup projections() {
         return projections;
     }
@@ -379,7 +380,7 @@ public final class SelfAttention implements Part {
         }
         AttentionLayout.Views views = buffers.wide(layout, batch.tokens());
         projections.forward(cpu, x, views.projections(), views.parts());
-        if (!layout.shared()) { // else the positions are the ones that its own attention found
+        if (!layout.shared()) { // otherwise the attention that owns the keys has found the positions
             batch.locate(layer);
         }
         buffers.heads.bind(norms, rope).run(cpu, buffers.wide(), layout, batch);

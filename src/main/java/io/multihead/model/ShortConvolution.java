@@ -52,7 +52,7 @@ public final class ShortConvolution implements Part {
         return in.inputs();
     }
 
-    /** {@return the number of tokens that a result depends on, including the token itself} */
+    /** {@return the number of tokens on which a result depends, including the token itself} */
     public int taps() {
         return convolution.taps;
     }

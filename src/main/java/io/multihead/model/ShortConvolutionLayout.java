@@ -3,7 +3,7 @@ package io.multihead.model;
 import io.multihead.tensor.Tensor;
 import java.util.List;
 
-/** The gates before and after, and the input, of a token in one row; the result replaces the input. */
+/** One row for each token with the gates before the convolution, the gates after it, and the input. The result replaces the input. */
 record ShortConvolutionLayout(int dim) implements PartLayout<ShortConvolutionLayout.Views> {
     record Views(Tensor all, List<Tensor> parts, Tensor result) {}
 

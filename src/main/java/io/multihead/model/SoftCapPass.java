@@ -10,7 +10,7 @@ import io.multihead.internal.layout.Positions;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** {@code x = cap tanh(x / cap)} for every element of a matrix of the caller, in chunks of its rows. */
+/** Computes {@code x = cap tanh(x / cap)} for every element of a matrix of the caller, in chunks of its rows. */
 final class SoftCapPass extends RowLoop {
     private static final int CHUNK = 1024;
     private static final FloatsKey ROW = new FloatsKey();

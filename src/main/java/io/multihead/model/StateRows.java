@@ -6,19 +6,19 @@ import io.multihead.internal.base.Checks;
 
 /** The location of the rows of a token for a recurrence of heads, each of which has a state of rows and columns. */
 interface StateRows {
-    /** Returns the heads that have states. */
+    /** Returns the number of heads that have states. */
     int heads();
 
-    /** Returns the rows of a head's state: elements of the factors that read and write it. */
+    /** Returns the number of rows of a head's state, which is the number of factors that read or write it. */
     int depth();
 
-    /** Returns the columns of a head's state: elements of a value. */
+    /** Returns the number of columns of a head's state, which is the number of elements of a value. */
     int columns();
 
-    /** Returns the floats from one token's row to the next. */
+    /** Returns the number of floats from one token's row to the next. */
     int stride();
 
-    /** Returns the index of the values of all heads, one after another. */
+    /** Returns the index of the values, which are stored head by head. */
     int valuesAt();
 
     /** Returns the index of the factors with which a head's state is read. */
@@ -33,7 +33,7 @@ interface StateRows {
     /** Returns the index of the decays of all heads. */
     int decaysAt();
 
-    /** Returns the floats from one token's results to the next. */
+    /** Returns the number of floats from one token's results to the next. */
     int contextStride();
 
     /** Returns the number of panels of a head's state. */
@@ -50,7 +50,7 @@ interface StateRows {
         return Math.ceilDiv(columns, PANEL);
     }
 
-    /** Returns the states that a sequence keeps: the panels of each head, in the order of the heads. */
+    /** Returns the number of floats that a sequence keeps: the panels of each head, in the order of the heads. */
     static int floats(String what, int heads, int depth, int columns) {
         return Checks.product(what, heads, panels(columns), depth, PANEL);
     }

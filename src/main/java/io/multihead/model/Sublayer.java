@@ -4,7 +4,8 @@ import io.multihead.internal.base.Checks;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A part with its residual connection and its norms: {@code sum(x + after(part(before(x))))}, each norm optional. Immutable and thread-safe.
+ * A part with its residual connection and its norms: {@code sum(x + after(part(before(x))))}, where each norm is optional. Immutable and
+ * thread-safe.
  *
  * @param part the function of the states
  * @param before norm of the part's input; null for none
@@ -33,7 +34,7 @@ public record Sublayer(
     /**
      * {@return {@code x + part(norm(x))}}
      *
-     * @param norm of the part's input
+     * @param norm the norm of the part's input
      * @param part the function of the states
      * @throws IllegalArgumentException if sizes do not fit
      */
@@ -45,7 +46,7 @@ public record Sublayer(
      * {@return {@code norm(x + part(x))}}
      *
      * @param part the function of the states
-     * @param norm of the sum
+     * @param norm the norm of the sum
      * @throws IllegalArgumentException if sizes do not fit
      */
     public static Sublayer postNorm(Part part, Norm norm) {
@@ -65,12 +66,15 @@ public record Sublayer(
         return after == null && sum == null;
     }
 
-    /** Returns whether the part reads a separate row, of normalized states or a copy; otherwise it reads the states, which it does not change. */
+    /**
+     * Returns whether the part reads a separate row, of normalized states or a copy; otherwise it reads the states themselves, and does not
+     * change them.
+     */
     boolean readsUpdates() {
         return before != null || addsAlone();
     }
 
-    /** Returns whether its result needs another row than the row that it reads. */
+    /** Returns whether the part's result needs a row other than the row that the part reads. */
     boolean needsResults() {
         return before != null && !addsAlone();
     }

@@ -18,11 +18,11 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The tokens of one call of a model: sequences packed one after another, without padding. With a cache each of them continues a sequence of
- * the cache, with a whole prompt, a chunk of a prompt, or a single token, in any combination. Without a cache each sequence is complete.
+ * The tokens of one call of a model: packed sequences, without padding. With a cache, each sequence continues a sequence of the cache, with a
+ * whole prompt, a chunk of a prompt, or a single token, in any combination. Without a cache, each sequence is complete.
  *
- * <p>Reused from call to call: {@link #clear}, then {@link #begin} and {@link #add} for each sequence. Only one caller at a time may use
- * it: while a model computes the batch, another call or a change throws an {@link IllegalStateException}. A call with the same cache
+ * <p>A batch is reused from call to call: {@link #clear}, then {@link #begin} and {@link #add} for each sequence. Only one caller at a time may
+ * use it: while a model computes the batch, another call or a change throws an {@link IllegalStateException}. A call with the same cache
  * sequences as the previous call, and no more tokens than an earlier call, allocates nothing. A call with other sequences creates a view of
  * them per layer.
  */
@@ -32,11 +32,13 @@ public final class TokenBatch {
 
     final CallGuard calls = new CallGuard("batch");
     private final @Nullable SequenceCache cache;
-    /** The caches of one kind that the cache consists of. */
+    /** The caches of which the cache consists, each for states of one kind. */
     private final List<? extends SequenceCache> parts;
 
     private final int capacity;
-    /** As long as the tokens so far have needed: the capacity is a limit, and may be larger than memory. */
+    /**
+     * The ids of the tokens. The array grows with the number of tokens, because the capacity is only a limit, and may be larger than memory.
+     */
     private int[] ids;
 
     private int[] types;
@@ -45,12 +47,12 @@ public final class TokenBatch {
     private int sequences;
     private long[] starts = new long[FIRST_SEQUENCES];
     private int[] numbers = new int[FIRST_SEQUENCES];
-    /** Tokens of each sequence that others see; -1 for all of them. */
+    /** The number of tokens of each sequence that other tokens see; -1 for all tokens. */
     private int[] keys = new int[FIRST_SEQUENCES];
-    /** Memory of the check that no sequence is repeated. */
+    /** Scratch of the check that no sequence is repeated. */
     private final BitSet seen = new BitSet();
 
-    /** One for each number of sequences, since attention needs arrays of the exact length. */
+    /** The boundaries by the number of sequences, since attention needs arrays of the exact length. */
     private @Nullable Boundaries[] boundaries = new Boundaries[FIRST_SEQUENCES];
 
     /** Scratch of calls for a number of sequences; a later batch changes it, and no caller outside this package gets it. */
@@ -64,7 +66,7 @@ public final class TokenBatch {
         final TensorKeyValues source;
         final KeyValueView keyValues;
         final @Nullable KeyValueView[] cached;
-        /** By state of a part, then by sequence. */
+        /** The states, by the index of the state in a part and by sequence. */
         float[][][] states = {};
 
         Boundaries(int sequences, int layers) {
@@ -192,8 +194,9 @@ public final class TokenBatch {
     }
 
     /**
-     * Ends the visible tokens of the sequence that began last. Tokens that are added to it after this call see the tokens before it. No token sees
-     * them, not even the added tokens themselves. ColBERT's masks after a query are an example. For models without causal masks.
+     * Ends the visible tokens of the sequence that began last. Tokens that are added to it after this call see the tokens before it. No token
+     * sees them, not even the added tokens themselves. ColBERT's masks after a query are an example. This method is for models without causal
+     * masks.
      *
      * @throws IllegalStateException if this batch has a cache, or the sequence has no tokens
      */
@@ -213,7 +216,7 @@ public final class TokenBatch {
         return capacity;
     }
 
-    /** {@return the tokens of all sequences} */
+    /** {@return the number of tokens of all sequences} */
     public int tokens() {
         return tokens;
     }
@@ -226,7 +229,7 @@ public final class TokenBatch {
     /**
      * Returns the first token of a sequence.
      *
-     * @param sequence from 0; the number of sequences means the end of the last sequence
+     * @param sequence the index of the sequence, from 0; the number of sequences means the end of the last sequence
      * @return its row in the batch
      */
     public int start(int sequence) {
@@ -237,7 +240,7 @@ public final class TokenBatch {
     /**
      * Returns the row of each sequence's first token, whose state a classifier reads.
      *
-     * @return one row per sequence, in an array that belongs to this batch and that its next use changes
+     * @return one row per sequence, in an array that belongs to this batch and is valid until its next use
      * @throws IllegalStateException if a sequence has no tokens
      */
     public int[] firstRows() {
@@ -252,7 +255,7 @@ public final class TokenBatch {
     /**
      * Returns the row of each sequence's last token, whose logits a decoder needs.
      *
-     * @return one row per sequence, in an array that belongs to this batch and that its next use changes
+     * @return one row per sequence, in an array that belongs to this batch and is valid until its next use
      * @throws IllegalStateException if a sequence has no tokens
      */
     public int[] lastRows() {
@@ -295,7 +298,7 @@ public final class TokenBatch {
         return positions[(int) Checks.index(token, tokens, "token")];
     }
 
-    /** Fails if a token has no position below this number. */
+    /** Fails if the position of a token is not below a number. */
     void requirePositions(long most) {
         for (int token = 0; token < tokens; token++) {
             if (positions[token] >= most) {
@@ -345,7 +348,7 @@ public final class TokenBatch {
         return keyValues(layer);
     }
 
-    /** Returns the keys of a layer that has appended the new ones; only a cache has them. */
+    /** Returns the keys of a layer of the cache that has appended the new keys. It fails without a cache. */
     KeyValueView keyValues(int layer) {
         SequenceCache of = cache;
         if (of == null) {
@@ -363,7 +366,7 @@ public final class TokenBatch {
     /**
      * Returns the recurrent states of the sequences, after their new tokens were counted: from a layer of the cache, or zeros.
      *
-     * @param index of the state among the states of a part, which gets all of them at the same time
+     * @param index the index of the state among the states of a part, which are all in use at the same time
      */
     float[][] states(int layer, int index, int floats) {
         Boundaries exact = boundaries();
@@ -387,8 +390,8 @@ public final class TokenBatch {
     }
 
     /**
-     * Fails if a sequence is repeated, or a cache has no room; a cache of only keys and values checks its room itself before it changes, and
-     * more exactly. The sequences are located already: they are open, which bounds their numbers.
+     * Fails if a sequence is repeated, or a cache has no room. A cache of only keys and values is not checked here: it checks its room itself,
+     * more exactly, before it changes. The sequences have been located, so they are open, and their numbers are bounded.
      */
     void requireRoom() {
         seen.clear();

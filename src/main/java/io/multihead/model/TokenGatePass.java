@@ -9,7 +9,7 @@ import io.multihead.internal.layout.Positions;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** Multiplies the inner elements of each token by the sigmoid of a sum of the layer's input, in double. */
+/** Multiplies the inner elements of each token by the sigmoid of a weighted sum of the layer's input, which is computed in double. */
 final class TokenGatePass extends RowLoop {
     private static final FloatsKey ROW = new FloatsKey();
 

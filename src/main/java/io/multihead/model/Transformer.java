@@ -26,9 +26,9 @@ import org.jspecify.annotations.Nullable;
  * model.logits(cpu, batch.lastRows(), logits, buffers);
  * }</pre>
  *
- * <p>Immutable and thread-safe; batch and buffers are for one caller at a time, and concurrent calls with them are refused. A call has the same bits
- * for any number of threads, in any batch, and in any division of a prompt into calls. A warm call allocates nothing, with the exceptions of {@link
- * TokenBatch}. The model does not own its weights, which must stay open.
+ * <p>Immutable and thread-safe; batch and buffers are for one caller at a time, and concurrent calls with them are refused. A call has the same
+ * bits for any number of threads, in any batch, and in any division of a prompt into calls. A warm call allocates nothing, except as {@link
+ * TokenBatch} states. The model does not own its weights, which must stay open.
  */
 public final class Transformer {
     private final EmbeddingTables embeddings;
@@ -39,7 +39,7 @@ public final class Transformer {
     private final @Nullable LayerEmbeddings layerEmbeddings;
     private final BufferSizes sizes;
     private final List<StateSizes> states;
-    /** The number of states that are keys and values. */
+    /** The number of states that consist of keys and values. */
     private final int attentions;
 
     private final long positions;
@@ -76,8 +76,8 @@ public final class Transformer {
     /**
      * {@return a stack without final norm and head}
      *
-     * @param embeddings of tokens
-     * @param blocks in the order of computation
+     * @param embeddings the embeddings of tokens
+     * @param blocks the blocks in the order of computation
      * @throws IllegalArgumentException if sizes differ
      */
     public static Transformer of(EmbeddingTables embeddings, List<Block> blocks) {
@@ -95,7 +95,7 @@ public final class Transformer {
     /**
      * {@return this stack with a normalization of the last states}
      *
-     * @param norm of dim elements
+     * @param norm a norm of dim elements
      * @throws IllegalArgumentException if it has another number of elements
      */
     public Transformer withFinalNorm(Norm norm) {
@@ -106,7 +106,7 @@ public final class Transformer {
     }
 
     /**
-     * {@return this stack with an output head}. A tied one is made of the embedding table: {@code PackedWeights.ofOutputRows(words)}.
+     * {@return this stack with an output head}. A tied head is made from the embedding table: {@code PackedWeights.ofOutputRows(words)}.
      *
      * @param newHead {@code dim} inputs, as many outputs as logits; its scale multiplies the logits
      * @throws IllegalArgumentException if it has another number of inputs
@@ -121,7 +121,7 @@ public final class Transformer {
     /**
      * {@return this stack with other blocks, for example with other rotary positions}
      *
-     * @param newBlocks in the order of computation
+     * @param newBlocks the blocks in the order of computation
      * @throws IllegalArgumentException if sizes differ
      */
     public Transformer withBlocks(List<Block> newBlocks) {
@@ -147,7 +147,7 @@ public final class Transformer {
         return new Transformer(embeddings, blocks, finalNorm, head, logitCap, newLayers);
     }
 
-    /** {@return whether layers read keys and values of others, so that calls need a cache} */
+    /** {@return whether layers read keys and values of other layers, so that calls need a cache} */
     public boolean sharesStates() {
         return blocks.stream().anyMatch(Block::sharesStates);
     }
@@ -156,7 +156,7 @@ public final class Transformer {
      * {@return this stack with logits {@code cap tanh(x / cap)}, as in Gemma 2}
      *
      * @param cap above 0, a normal f32; 0 for none
-     * @throws IllegalArgumentException if the cap is not above 0, or not a normal f32
+     * @throws IllegalArgumentException if the cap is neither 0 nor a normal f32 above 0
      */
     public Transformer withLogitCap(double cap) {
         if (!(cap == 0 || cap >= Float.MIN_NORMAL && cap <= Float.MAX_VALUE)) {
@@ -165,12 +165,12 @@ public final class Transformer {
         return new Transformer(embeddings, blocks, finalNorm, head, (float) cap, layerEmbeddings);
     }
 
-    /** {@return the elements of a state} */
+    /** {@return the number of elements of a state} */
     public int dim() {
         return embeddings.dim();
     }
 
-    /** {@return the number of words: tokens are below it} */
+    /** {@return the number of words; token ids are below this number} */
     public int vocabulary() {
         return embeddings.vocabulary();
     }
@@ -202,7 +202,7 @@ public final class Transformer {
     /**
      * Returns the configuration of a cache for this model, in f32; {@link KeyValueCache.Config#withFormat} makes it narrower.
      *
-     * @return as many layers as there are parts with attention, without ropes, since the model rotates keys itself
+     * @return a configuration with a layer for each part with attention, and without ropes, since the model rotates keys itself
      * @throws IllegalStateException if the parts differ in the heads or sizes of their keys and values, no part has attention, or a part has
      *     a recurrent state; {@link #cache} supports these models, too
      */
@@ -213,12 +213,12 @@ public final class Transformer {
     /**
      * Creates a cache for the states of all parts: pages of keys and values, as in {@link KeyValueCache#paged}, and recurrent states.
      *
-     * @param arena allocates native memory for keys and values, as sequences grow; a shared one if several threads are to use the cache.
-     *     Recurrent states are on the heap
+     * @param arena allocates native memory for keys and values, as sequences grow; a shared arena if several threads use the cache. Recurrent
+     *     states are on the heap
      * @param format the format of keys and values
      * @param tokens the largest number of tokens of all sequences together, rounded up to 64
      * @return a cache without sequences
-     * @throws IllegalArgumentException if the number is below 1, or their bytes are 2^63 or more
+     * @throws IllegalArgumentException if the number is below 1, or the tokens take 2^63 bytes or more
      * @throws IllegalStateException if no part keeps a state
      */
     public SequenceCache cache(Arena arena, CacheFormat format, long tokens) {
@@ -228,7 +228,7 @@ public final class Transformer {
     }
 
     /**
-     * Returns the bytes that a cache keeps for one token.
+     * Returns the number of bytes that a cache keeps for one token.
      *
      * @param format the format of keys and values
      * @return 0 if all parts keep recurrent states or nothing
@@ -253,13 +253,13 @@ public final class Transformer {
     }
 
     /**
-     * Computes the states of all tokens of a batch, before the final norm: {@link Buffers#states}. Keys and values are appended to the
-     * batch's cache. After an error other than the ones below, such as an {@code OutOfMemoryError}, some layers may have the new
-     * tokens: {@link KeyValueCache#truncate} drops them.
+     * Computes the states of all tokens of a batch, before the final norm: {@link Buffers#states}. Keys and values are appended to the batch's
+     * cache. After an error other than the errors below, such as an {@code OutOfMemoryError}, some layers may have the new tokens: {@link
+     * KeyValueCache#truncate} drops them.
      *
      * @param cpu threads and scratch
      * @param batch tokens of sequences, at least one each
-     * @param buffers of this model
+     * @param buffers buffers of this model
      * @throws IllegalArgumentException if a token or its type is not a row of its table, a sequence would have more positions than the
      *     model, the sizes of the cache differ or it has ropes, or the buffers are too small; nothing is written
      * @throws io.multihead.cache.CacheFullException if the cache has no room; it does not change
@@ -270,13 +270,13 @@ public final class Transformer {
 
     /**
      * Computes the states from given states instead of embeddings, for example vectors that are not in the table, or states of an earlier call.
-     * With {@link #withBlocks} one model can end after some blocks, and another one can continue from its states.
+     * With {@link #withBlocks} one model can end after some blocks, and another model can continue from its states.
      *
      * @param cpu threads and scratch
-     * @param batch tokens of sequences, at least one each; their ids and types do not count
+     * @param batch tokens of sequences, at least one each; their ids and types have no effect
      * @param states {@code [tokens, dim]}, any strides and floating-point type: embeddings, with positions added and their norm applied, or
      *     {@link Buffers#states} of these buffers, which are not copied
-     * @param buffers of this model
+     * @param buffers buffers of this model
      * @throws IllegalArgumentException as in the other method, or if the shape of the states does not fit, or they are part of the
      *     buffers
      * @throws IllegalStateException if layers have their own embeddings of tokens
@@ -291,8 +291,9 @@ public final class Transformer {
      *
      * @param cpu threads and scratch
      * @param batch tokens of sequences, at least one each
-     * @param buffers of this model
-     * @param weights {@code [layers, heads, tokens, keys]}, written, for each attention: one per block with attention; the number of keys is the length of the longest sequence
+     * @param buffers buffers of this model
+     * @param weights {@code [layers, heads, tokens, keys]}, written: a layer for each block with attention; the number of keys is the length of
+     *     the longest sequence
      * @throws IllegalArgumentException as in the other method, or if the shape of the weights does not fit; this is found after the tokens were
      *     added to the cache
      */
@@ -305,11 +306,12 @@ public final class Transformer {
     }
 
     /**
-     * Computes the states, with the same bits, and the attention weights of some blocks by additional calls of attention.
+     * Computes the states and the attention weights of some blocks. Additional calls of attention compute the weights, so the states have the
+     * same bits as without weights.
      *
      * @param cpu threads and scratch
      * @param batch tokens of sequences, at least one each
-     * @param buffers of this model
+     * @param buffers buffers of this model
      * @param weights one for each block, null for none: {@code [heads, tokens, keys]}, any floating-point type and strides, written with
      *     the weights of the block's first attention; the number of keys is the length of the longest sequence
      * @throws IllegalArgumentException as in the other method, if the number of tensors differs from the number of blocks, a block has no {@link
@@ -405,7 +407,7 @@ public final class Transformer {
      * @param cpu threads and scratch
      * @param rows tokens of the batch, in any order; at most the capacity of the buffers
      * @param outputs {@code [rows, dim]}, any strides and floating-point type, written
-     * @param buffers of the last call
+     * @param buffers the buffers of the last call
      * @throws IllegalArgumentException if there is no such token, or the shape does not fit; nothing is written
      */
     public void outputs(Compute cpu, int[] rows, Tensor outputs, Buffers buffers) {
@@ -425,7 +427,7 @@ public final class Transformer {
      * @param rows tokens of the batch, in any order, such as {@link TokenBatch#lastRows}; at most the capacity of the
      *     buffers
      * @param logits {@code [rows, logits]}, any strides and floating-point type, written
-     * @param buffers of the last call
+     * @param buffers the buffers of the last call
      * @throws IllegalArgumentException if there is no such token, or the shape does not fit; nothing is written
      * @throws IllegalStateException if the model has no output head
      */

@@ -1,5 +1,4 @@
-/** Parts of trained models for inference: packed, without gradients and without garbage. Encoders and decoders consist of
- * them. */
+/** Parts of trained models for inference: packed, without gradients and without garbage. Encoders and decoders consist of these parts. */
 @NullMarked
 package io.multihead.model;
 

@@ -9,18 +9,21 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * Copies weights from panels to panels of the same format in their stored form, some columns of a block of rows at a time, so that nothing
- * is rounded again. In formats without blocks, each row is a block.
+ * Copies weights in their stored form between panels of the same format, some columns of a block of rows at a time. Nothing is rounded again.
+ * In formats without blocks, each row is a block.
  */
 public final class BlockCopy {
     private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT;
 
     private final PanelFormat format;
-    /** Rows of words of a block with two columns to a word, at the start of a panel or after the rows of the previous block. */
+    /**
+     * The number of rows of words in a block with two columns to a word. They are at the start of a panel or after the rows of the previous
+     * block.
+     */
     private final int halves;
-    /** Rows of words after them, with one column to a word. */
+    /** The number of rows of words after the {@link #halves}, with one column to a word. */
     private final int words;
-    /** Rows of words with one column to a word that follow the rows above of all blocks. */
+    /** The number of rows of words with one column to a word that follow the {@link #halves} and {@link #words} of all blocks. */
     private final int fields;
 
     /** Creates a copier of a format of weights. */
@@ -39,7 +42,7 @@ public final class BlockCopy {
     }
 
     /**
-     * One column of a block of rows, or the first of several.
+     * One column of a block of rows, or the first of several columns.
      *
      * @param panels all panels of a depth block
      * @param depth rows of the depth block
@@ -94,7 +97,7 @@ public final class BlockCopy {
         return column < HALF ? 16 : 0;
     }
 
-    /** Returns the byte at which the scales of a block begin, or the row in a format without blocks. */
+    /** Returns the byte at which the scales of a block begin, or at which the row begins in a format without blocks. */
     private long block(Place at) {
         return panel(at) + (long) at.block * wordsOfBlock() * WORD;
     }

@@ -10,7 +10,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 
-/** Packs rows of quantized blocks into panels, a column of a panel from each row, without loss. Belongs to one thread. */
+/** Packs rows of quantized blocks into panels, without loss. Each row becomes a column of a panel. Belongs to one thread. */
 public final class BlockPacker {
     private final BlockPanels format;
     private final BlockTensor tensor;

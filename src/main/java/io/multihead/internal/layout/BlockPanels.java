@@ -18,8 +18,8 @@ import java.util.Map;
 import java.util.function.Supplier;
 
 /**
- * The formats of quantized panels: the scales of all rows of a panel, then the fields. Therefore a tile reads one stream, and fields of one
- * width have one kernel for all kinds of scales. {@link BlockType} has the sizes and values of the blocks with the same names.
+ * The formats of quantized panels. A panel has the scales of all its rows, and then the fields. Therefore a tile reads one stream, and fields
+ * of one width have one kernel for all kinds of scales. {@link BlockType} has the sizes and values of the blocks with the same names.
  */
 public enum BlockPanels {
     /** int8 with an f16 scale for each 32 rows. */
@@ -73,7 +73,7 @@ public enum BlockPanels {
         return Checks.notNull(OF_TYPES.get(type), "type");
     }
 
-    /** Returns how elements are stored. */
+    /** Returns the storage of elements. */
     public BitFields fields() {
         return fields;
     }
@@ -87,17 +87,17 @@ public enum BlockPanels {
         return reader.get();
     }
 
-    /** Returns the rows of a block: the rows that share an f16. */
+    /** Returns the number of rows of a block: the rows that share an f16. */
     public int rows() {
         return scales.rows();
     }
 
-    /** Returns the bytes of a block of all 32 columns. */
+    /** Returns the number of bytes of a block of all 32 columns. */
     public int bytes() {
         return bytes;
     }
 
-    /** Returns the words of the scales of {@code depth} rows of a panel, after which its fields begin. */
+    /** Returns the number of words of the scales of {@code depth} rows of a panel, after which its fields begin. */
     public int scaleWords(int depth) {
         return depth / rows() * scales.words();
     }

@@ -64,7 +64,7 @@ final class DTypeCodec {
         }
     }
 
-    /** Writes {@code length} contiguous elements to a tensor's memory from position {@code at} on, rounding each once. */
+    /** Writes {@code length} contiguous elements to a tensor's memory from position {@code at} on, and rounds each element once. */
     void write(float[] from, int f0, int length, Tensor to, long at) {
         MemorySegment memory = to.memory();
         DType dtype = to.dtype();
@@ -104,8 +104,8 @@ final class DTypeCodec {
 
     /**
      * Returns the array that holds a segment's floats, or null if there is none or it is read-only. Intermediate results of layers are arrays.
-     * {@code System.arraycopy} copies rows of 32 of them faster than {@code MemorySegment.copy}, which determines the kind of the array at
-     * each call: a training step takes 1 to 2 % less (Zen 5).
+     * {@code System.arraycopy} copies rows of 32 of them faster than {@code MemorySegment.copy}, which determines the kind of the array at each
+     * call: a training step takes 1 to 2 % less time (Zen 5).
      */
     private static float @Nullable [] array(MemorySegment memory) {
         boolean isAligned = memory.address() % Float.BYTES == 0;

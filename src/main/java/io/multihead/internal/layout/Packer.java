@@ -9,15 +9,15 @@ import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 
 /**
- * Copies matrices between user memory and rows of f32 scratch. Element types and strides are only known here ({@link DTypeCodec} converts).
- * One instance per thread, because it stages elements in its own arrays.
+ * Copies matrices between user memory and rows of f32 scratch. Only this class knows element types and strides; {@link DTypeCodec} converts
+ * elements. Each thread needs a separate instance, because an instance stages elements in its arrays.
  *
  * <p>A matrix in user memory is identified by its tensor, the position of its first element and the strides of its rows and columns, in
- * elements. All access is checked by the segment. Rows without gaps on both sides are copied together: a rotation of 1024 rows of 64 takes
- * 18 instead of 31 us, and 21 instead of 43 in a JVM that has copied heap memory, native memory and other types.
+ * elements. All access is checked by the segment. Rows without gaps on both sides are copied together: a rotation of 1024 rows of 64 takes 18
+ * instead of 31 us, and 21 instead of 43 us in a JVM that has copied heap memory, native memory and other types.
  */
 public final class Packer {
-    /** Rows of a staging block: 256 of 32 columns take 32 KiB. */
+    /** The number of rows of a staging block: 256 rows of 32 columns take 32 KiB. */
     private static final int TRANSPOSED_ROWS = 256;
 
     private final Scratch scratch;
@@ -75,12 +75,12 @@ public final class Packer {
         read(from.tensor(), from.at(), from.rowStride(), from.columnStride(), rows, columns, to, t0, ld);
     }
 
-    /** Writes rows of scratch, {@code ld} apart, to a block of user memory, rounding to its element type. */
+    /** Writes rows of scratch, {@code ld} apart, to a block of user memory, and rounds them to its element type. */
     public void write(float[] from, int f0, int ld, int rows, int columns, StridedBlock to) {
         write(from, f0, ld, rows, columns, to.tensor(), to.at(), to.rowStride(), to.columnStride());
     }
 
-    /** Writes rows of scratch, {@code ld} apart, to user memory, rounding to its element type. */
+    /** Writes rows of scratch, {@code ld} apart, to user memory, and rounds them to its element type. */
     public void write(
             float[] from,
             int f0,

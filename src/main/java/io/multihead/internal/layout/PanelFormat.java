@@ -48,9 +48,9 @@ public enum PanelFormat {
 
     private static final float LARGEST_FINITE_SCALE = Float.MAX_VALUE / 128f;
 
-    /** Rows that are stored together. */
+    /** The number of rows that are stored together. */
     private final int blockRows;
-    /** Bytes of these rows of one panel; 0 for quantized blocks. */
+    /** The bytes of these rows in one panel; 0 for quantized blocks. */
     private final int denseBytes;
     /** Binary logarithm of the elements of a block. */
     private final int blockBits;
@@ -96,12 +96,12 @@ public enum PanelFormat {
         return blockBytes() >> blockBits;
     }
 
-    /** Returns the rows that are stored together: other depths are rounded up to whole blocks, as in INT8, or refused. */
+    /** Returns the number of rows that are stored together. Other depths are rounded up to whole blocks, as in INT8, or refused. */
     public int blockRows() {
         return blockRows;
     }
 
-    /** Returns the rows that a panel of depth {@code depth} stores: INT8 rounds up to whole groups of interleaved rows. */
+    /** Returns the number of rows that a panel of depth {@code depth} stores: INT8 rounds up to whole groups of interleaved rows. */
     public int rows(int depth) {
         return Lanes.roundUp(depth, blockRows);
     }
@@ -111,7 +111,7 @@ public enum PanelFormat {
         return Math.ceilDiv(depth, (long) blockRows) * blockRows;
     }
 
-    /** Returns the elements of one panel of depth {@code depth}, which is the distance from panel to panel. */
+    /** Returns the number of elements of one panel of depth {@code depth}, which is the distance from panel to panel. */
     public int panelSize(int depth) {
         return rows(depth) * PANEL;
     }
@@ -175,7 +175,7 @@ public enum PanelFormat {
         return (long) element * blockBytes() >> blockBits;
     }
 
-    /** Returns the bytes of {@code rows} rows, a whole number of blocks, of {@code panels} panels. */
+    /** Returns the number of bytes of {@code rows} rows, a whole number of blocks, of {@code panels} panels. */
     public long bytes(long rows, long panels) {
         return rows / blockRows * blockBytes() * panels;
     }
@@ -202,8 +202,8 @@ public enum PanelFormat {
     }
 
     /**
-     * Returns the layout of quantized blocks. Its classes need the Vector API. A JVM without it gets an error that names the flag when a
-     * cache or packed weights are made; therefore no constant above refers to them.
+     * Returns the layout of quantized blocks. Its classes need the Vector API. A JVM without it gets an error that names the flag when a cache
+     * or packed weights are made; therefore no constant above refers to these classes.
      */
     public BlockPanels blocks() {
         return BlockPanels.of(Checks.notNull(type, "type"));

@@ -14,13 +14,13 @@ import java.lang.foreign.ValueLayout;
  * every load of 64 bytes would cross a line. Only the kernels that compute with panels know the segment; other code stores, widens and
  * copies through this class. Positions count elements, row by row.
  *
- * <p>Rows that different threads store must not share a row of a panel. Otherwise thread-safe as memory is.
+ * <p>Rows that different threads store must not share a row of a panel. Otherwise, this class is as thread-safe as memory.
  */
 public final class PanelMemory {
     /** Bytes of a cache line. */
     public static final long ALIGNMENT = 64;
 
-    /** Memory of no elements. */
+    /** Memory without elements. */
     public static final PanelMemory NONE = new PanelMemory(PanelFormat.F32, MemorySegment.NULL);
 
     private final PanelFormat format;
@@ -41,7 +41,7 @@ public final class PanelMemory {
         return of(format, segment(arena, format.offset(elements)), "arena");
     }
 
-    /** Returns native memory of an arena that begins on a cache line, all zero, like the other method. */
+    /** Returns zeroed native memory of an arena that begins on a cache line, or fails like {@link #allocate} if there is too little memory. */
     public static MemorySegment segment(Arena arena, long bytes) {
         try {
             return arena.allocate(bytes, ALIGNMENT);
@@ -73,7 +73,7 @@ public final class PanelMemory {
         return format.elements(segment.byteSize());
     }
 
-    /** Stores {@code length} floats in one row of a panel, from element {@code at} on, rounding each once. */
+    /** Stores {@code length} floats in one row of a panel, from element {@code at} on, and rounds each float once. */
     public void storeRow(float[] rows, int from, int length, int at) {
         switch (format) {
             case F32 -> F32Panels.storeRow(rows, from, length, segment, format.offset(at));
@@ -84,7 +84,7 @@ public final class PanelMemory {
     }
 
     /**
-     * Stores {@code count} whole rows of 32 floats as rows of one panel, rounding each element once.
+     * Stores {@code count} whole rows of 32 floats as rows of one panel, and rounds each element once.
      *
      * @param words room for {@code 16 count} words
      */
@@ -158,17 +158,17 @@ public final class PanelMemory {
         return segment.getAtIndex(ValueLayout.JAVA_FLOAT, at);
     }
 
-    /** Stores a scale; {@code at} as above. */
+    /** Stores a scale at index {@code at}, counted in floats. */
     public void storeScale(int at, float scale) {
         segment.setAtIndex(ValueLayout.JAVA_FLOAT, at, scale);
     }
 
-    /** Copies scales to an array, for kernels; {@code at} as above. */
+    /** Copies scales from index {@code at} on, counted in floats, to an array, for kernels. */
     public void loadScales(int at, int count, float[] to, int t0) {
         MemorySegment.copy(segment, ValueLayout.JAVA_FLOAT, (long) at * Float.BYTES, to, t0, count);
     }
 
-    /** Stores the first {@code count} scales of an array; {@code at} as above. */
+    /** Stores the first {@code count} scales of an array from index {@code at} on, counted in floats. */
     public void storeScales(int at, float[] scales, int count) {
         MemorySegment.copy(scales, 0, segment, ValueLayout.JAVA_FLOAT, (long) at * Float.BYTES, count);
     }

@@ -3,12 +3,12 @@ package io.multihead.internal.layout;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
-/** Packs a block of B into F32 panels, reading along whichever axis is contiguous in memory. Belongs to one thread. */
+/** Packs a block of B into F32 panels. It reads along the axis that is contiguous in memory. Belongs to one thread. */
 public final class PanelPacker {
     /** Columns that are read at a time: long runs, because each run begins with a wait for its first cache line. */
     private static final int RUN_COLUMNS = 512;
 
-    /** Rows of such runs that are packed at a time: they are still in L1 at that time, and evict nothing from L2. */
+    /** Rows of such runs that are packed at a time: they are still in L1 when they are packed, and evict nothing from L2. */
     private static final int RUN_ROWS = 16;
 
     /** Columns that are read at a time if columns are contiguous and are transposed. */
@@ -28,7 +28,7 @@ public final class PanelPacker {
         this.isCold = isCold;
     }
 
-    /** Returns a packer for weights, which are packed once, mostly before C2 has compiled anything: it uses no vectors. */
+    /** Returns a packer for weights. It uses no vectors, because weights are packed once, mostly before C2 has compiled anything. */
     public static PanelPacker ofWeights(Scratch memory) {
         return new PanelPacker(memory, true);
     }

@@ -6,8 +6,8 @@ import io.multihead.internal.kernel.Int8Panels;
 import java.lang.foreign.MemorySegment;
 
 /**
- * A panel operand: panels {@code [panel][k][32]} of one format, the position of the first one, the distance between them, and the scales of
- * their rows. Mutable, so that one object serves block after block without allocation. Belongs to one thread.
+ * A panel operand: panels {@code [panel][k][32]} of one format, the position of the first panel, the distance between panels, and the scales of
+ * their rows. Mutable, so that one object serves many blocks without allocation. Belongs to one thread.
  */
 public final class Panels {
     /** The scales of panels without scales. */
@@ -62,7 +62,7 @@ public final class Panels {
         set(PanelMemory.NONE, 0, 0);
     }
 
-    /** Widens the first {@code rows} rows of one panel and multiplies each by its scale. */
+    /** Widens the first {@code rows} rows of one panel and multiplies each row by its scale. */
     public void widen(int panel, int rows, PanelMemory to, int t0) {
         memory.widen(at + panel * stride, rows, scales, scaleAt, to, t0);
     }
@@ -85,7 +85,7 @@ public final class Panels {
         return memory.format().offset(at + panel * stride);
     }
 
-    /** Returns the bytes from panel to panel. */
+    /** Returns the number of bytes from panel to panel. */
     public long strideBytes() {
         return memory.format().offset(stride);
     }
@@ -103,7 +103,7 @@ public final class Panels {
         return scales;
     }
 
-    /** Returns the index of the first row's scale, or of the first column's. */
+    /** Returns the index of the first row's scale, or of the first column's scale. */
     public int scaleAt() {
         return scaleAt;
     }

@@ -46,7 +46,7 @@ public final class Positions {
         return offsets == null ? of(tensor, sequence, head, token) : of(tensor, 0, head, offsets[sequence] + token);
     }
 
-    /** Returns the position of the first element of a row along the last axis, rows numbered in row-major order. */
+    /** Returns the position of the first element of a row along the last axis. Rows are numbered in row-major order. */
     public static long ofRow(Tensor tensor, long row) {
         long at = tensor.offset();
         long rest = row;

@@ -57,7 +57,7 @@ abstract class QuantizedBlock {
             }
         }
 
-        /** Four bytes are the fields of a word except for one bit of each: most large files have these types. */
+        /** Stores four bytes at a time: they are the fields of a word, except for one bit of each byte. Most large files have such types. */
         @Override
         void pack(byte[] from, int at, BitFields to, int[] elements, int[] words, int w0) {
             d = half(from, at);
@@ -205,7 +205,7 @@ abstract class QuantizedBlock {
         return from[at + element / 128 * 32 + element % 32] >> element / 32 % 4 * 2 & 3;
     }
 
-    /** 32 codes with a scale of two bytes, an f16, or of one byte, an E8M0 that becomes the bf16 of half its value. */
+    /** 32 codes with a scale. The scale is an f16 of two bytes, or an E8M0 of one byte, which becomes the bf16 of half its value. */
     static final class Codes extends QuantizedBlock {
         private static final int NAN = 255;
         private final BitFields4Table table;
@@ -231,7 +231,7 @@ abstract class QuantizedBlock {
             return (short) (e < 2 ? 0x20 << e : e - 1 << 7);
         }
 
-        /** E8M0 has a code for NaN but none for infinity. */
+        /** Returns whether the scales are finite. E8M0 has a code for NaN, and no code for infinity. */
         @Override
         boolean isFinite() {
             return scaleBytes == 1 ? !isNan : super.isFinite();

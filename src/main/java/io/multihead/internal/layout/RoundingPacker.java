@@ -7,8 +7,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.MicroKernel;
 
 /**
- * Packs a block of B into panels narrower than f32: first as f32 panels, a few at a time, each of which is then rounded. Belongs to one
- * thread.
+ * Packs a block of B into panels narrower than f32. It packs a few f32 panels at a time, and then rounds each of them. Belongs to one thread.
  */
 public final class RoundingPacker {
     /** Columns that are packed at a time: 512 KiB. */

@@ -3,7 +3,7 @@ package io.multihead.internal.layout;
 import java.lang.ref.Reference;
 
 /**
- * Allocates the scratch memory of one thread, arrays and native panels, and counts its bytes. It grows and is kept, so that a warm call
+ * Allocates the scratch memory of one thread, arrays and native panels, and counts its bytes. The memory grows and is kept, so that a warm call
  * allocates nothing. One thread allocates and closes; any thread may read the count.
  */
 public final class Scratch implements AutoCloseable {
@@ -13,7 +13,7 @@ public final class Scratch implements AutoCloseable {
     /** Creates an allocator without arrays. */
     public Scratch() {}
 
-    /** Returns the bytes of all memory that was allocated here and not replaced by longer memory. */
+    /** Returns the number of bytes of all memory that was allocated here and not replaced by longer memory. */
     public long bytes() {
         return bytes;
     }

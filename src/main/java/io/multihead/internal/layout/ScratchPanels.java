@@ -10,13 +10,13 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The native memory of one {@code Scratch}, with a separate arena for each block. It is freed when the Scratch is closed; for a Compute
- * that is never closed, it is freed after the Scratch became garbage, when scratch memory is allocated anywhere. Only the garbage collector
- * would free an automatic arena, which would also count towards {@code -XX:MaxDirectMemorySize}.
+ * The native memory of one {@code Scratch}, with a separate arena for each block. It is freed when the Scratch is closed; for a Compute that is
+ * never closed, it is freed after the Scratch became garbage, at the next allocation of any scratch memory. Only the garbage collector would
+ * free an automatic arena, which would also count towards {@code -XX:MaxDirectMemorySize}.
  */
 final class ScratchPanels extends PhantomReference<Object> {
     private static final ReferenceQueue<Object> UNREACHABLE = new ReferenceQueue<>();
-    /** Keeps these references reachable themselves. */
+    /** Keeps these references reachable. */
     private static final Set<ScratchPanels> HELD = ConcurrentHashMap.newKeySet();
 
     private final Map<PanelMemory, Arena> arenas = new IdentityHashMap<>();

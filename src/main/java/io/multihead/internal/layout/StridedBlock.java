@@ -5,8 +5,8 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A matrix in user memory: a tensor, the position of the first element in its memory, and the strides of rows and columns, in
- * elements. Mutable, so that one object serves block after block without allocation. Belongs to one thread.
+ * A matrix in user memory: a tensor, the position of the first element in its memory, and the strides of rows and columns, in elements.
+ * Mutable, so that one object serves many blocks without allocation. Belongs to one thread.
  */
 public final class StridedBlock {
     private @Nullable Tensor tensor;

@@ -48,7 +48,7 @@ public final class Given {
         return WeightFormat.F32;
     }
 
-    /** Adds the contents of a packed file: panels, and everything else. */
+    /** Adds the contents of a packed file: panels, and all other tensors. */
     void put(String prefix, Map<String, Tensor> panels, Map<String, Tensor> others) {
         matrices.forEach(
                 (name, weights) -> panels.put(prefix + panels(name, weights.format()), StoredPanels.of(weights)));
@@ -65,7 +65,7 @@ public final class Given {
         });
     }
 
-    /** Returns the bytes of all weights that are read from a mapped file, or of weights that are not. */
+    /** Returns the number of bytes of all weights that are read from a mapped file, or of weights that are not. */
     public long bytes(boolean mapped) {
         long bytes = 0;
         for (PackedWeights weights : matrices.values()) {

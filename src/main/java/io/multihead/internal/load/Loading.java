@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * A model that is being loaded: the packing threads, the changes of its weights, and their memory.
  *
- * @param cpu packs
+ * @param cpu the threads that pack weights
  * @param arena owns all memory of the model's weights, mapped and packed, until the model closes it
  * @param format the format of matrices and of the word embedding table; null for the stored format
  * @param eightBitInputs whether products with weights of 4 bits round their inputs
@@ -45,7 +45,7 @@ public record Loading(
         return new Loading(cpu, new SlabArena(), format, false, null);
     }
 
-    /** Returns this with or without inputs of 4-bit weights in 8 bits. */
+    /** Returns this loading with or without rounding of the inputs of 4-bit weights to 8 bits. */
     public Loading withEightBitInputs(boolean rounded) {
         return new Loading(cpu, arena, format, rounded, adapter);
     }
@@ -83,11 +83,11 @@ public record Loading(
             }
         };
         SingleCall.run(cpu, body, 2);
-        task.run(); // has no effect, unless another thread took both tasks before this thread arrived
+        task.run(); // has an effect only if another thread took both tasks before this thread arrived
         return Loading.<T, IOException>result(task);
     }
 
-    /** Returns a result, or throws the exception, which may be an undeclared checked one from another JVM language. */
+    /** Returns a result, or throws the exception, which may be an undeclared checked exception from another JVM language. */
     @SuppressWarnings("unchecked") // nothing is cast at run time
     public static <T, E extends Throwable> T result(Future<T> task) throws E {
         if (task.state() == Future.State.FAILED) {
@@ -96,9 +96,9 @@ public record Loading(
         return task.resultNow();
     }
 
-    /** Frees all memory of the weights. Another time it does nothing. */
+    /** Frees all memory of the weights. A second call has no effect. */
     public void close() {
-        synchronized (arena) { // which other records of this may share
+        synchronized (arena) { // other records of this class may share the arena
             if (arena.scope().isAlive()) {
                 arena.close();
             }

@@ -42,7 +42,7 @@ public final class ModelFolder {
                         + more);
     }
 
-    /** Reads a file with an object, whose name in messages is the name of the file. */
+    /** Reads a file with a JSON object. In messages, the object has the name of the file. */
     public static <T> T read(Path file, Function<JsonObject, T> reader) throws IOException {
         String name = String.valueOf(file.getFileName());
         String object = name.endsWith(JSON) ? name.substring(0, name.length() - JSON.length()) : name;
@@ -66,7 +66,7 @@ public final class ModelFolder {
                 return FileVisitResult.CONTINUE;
             }
 
-            /** An unreadable folder within this one, such as a file system's own folder, does not belong to the model. */
+            /** Skips an unreadable subfolder, such as a file system's own folder, which does not belong to the model. */
             @Override
             public FileVisitResult visitFileFailed(Path file, IOException failed) throws IOException {
                 if (file.equals(folder)) {
@@ -83,7 +83,7 @@ public final class ModelFolder {
         return read(folder.resolve(CONFIG), reader);
     }
 
-    /** Returns a copy of the weights of a folder; messages begin with their path. Nothing refers to their files afterwards. */
+    /** Returns a copy of the weights of a folder; messages begin with their path. Afterwards, nothing refers to the files. */
     public static <T> T copy(Path folder, Function<SafetensorsFolder, T> copying) throws IOException {
         try (Arena arena = Arena.ofShared()) {
             SafetensorsFolder files = SafetensorsFolder.map(arena, folder);
@@ -91,12 +91,12 @@ public final class ModelFolder {
         }
     }
 
-    /** Returns whether sentence-transformers wrote a folder; in other folders it reads none of its own files. */
+    /** Returns whether sentence-transformers wrote a folder; in other folders, sentence-transformers reads none of its own files. */
     public static boolean isModular(Path folder) {
         return Files.exists(folder.resolve(MODULES));
     }
 
-    /** Reads the modules of a folder that {@link #isModular}. */
+    /** Reads the modules of a folder that {@link #isModular is modular}. */
     public static <T> T modules(Path folder, Function<List<Module>, T> reader) throws IOException {
         Path file = folder.resolve(MODULES);
         return Checks.in(
@@ -113,7 +113,9 @@ public final class ModelFolder {
      * @param json its entry in {@code modules.json}
      */
     public record Module(Path folder, JsonObject json) {
-        /** A file must not determine which files outside the folder are read. */
+        /**
+         * Returns a module. It fails for a folder outside the model's folder, because a file must not make the library read files elsewhere.
+         */
         private static Module of(Path model, JsonObject json) {
             String name = json.text("path");
             try {
@@ -127,7 +129,10 @@ public final class ModelFolder {
             throw json.fail("path", "a path within the model's folder");
         }
 
-        /** Returns whether this is a class of sentence-transformers, whose packages differ between its versions, unlike the classes. */
+        /**
+         * Returns whether the module has a class of sentence-transformers. The packages within sentence-transformers do not matter, because
+         * they differ between its versions, unlike the names of classes.
+         */
         public boolean is(String name) {
             return isOf("sentence_transformers", name);
         }
@@ -146,8 +151,8 @@ public final class ModelFolder {
     /**
      * The contents of {@code config_sentence_transformers.json}.
      *
-     * @param json all of it
-     * @param prompts by name
+     * @param json the whole object
+     * @param prompts the prompts by name
      * @param prompt the default prompt; empty for none
      */
     public record Framework(JsonObject json, Map<String, String> prompts, String prompt) {
@@ -167,7 +172,7 @@ public final class ModelFolder {
         }
     }
 
-    /** Reads a folder's settings of a {@code SentenceTransformer} or a {@code SparseEncoder}; the defaults if it has no such file. */
+    /** Reads a folder's settings of a {@code SentenceTransformer} or a {@code SparseEncoder}; the defaults if the folder has no such file. */
     public static <T> T framework(Path folder, String type, Function<Framework, T> reader) throws IOException {
         Path file = folder.resolve(FRAMEWORK);
         return isModular(folder) && Files.exists(file)

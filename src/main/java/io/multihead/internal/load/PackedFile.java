@@ -23,8 +23,8 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * A model in one file, with its matrices packed as products read them: safetensors whose metadata states the kind of model and the layout
- * of panels. It also contains sizes that a model requested from its weights and that panels do not contain.
+ * A model in one safetensors file. Its matrices are packed in the form that products read. The metadata states the kind of model and the layout
+ * of panels. The file also contains sizes that a model requested from its weights and that panels do not contain.
  */
 public final class PackedFile {
     private static final String FORMAT = "format";
@@ -80,9 +80,10 @@ public final class PackedFile {
             write(path, (done, all) -> {});
         }
 
-        /** Writes the file: first a temporary file, which then replaces it. */
+        /** Writes a temporary file, which then replaces the file. */
         public void write(Path path, Progress progress) throws IOException {
-            // panels come first in a file, whose data begins on a cache line, so that each panel does
+            // the data of a file begins on a cache line; since panels come first, each panel begins on a cache line,
+            // too
             Map<String, Tensor> tensors = new LinkedHashMap<>(panels);
             tensors.putAll(others);
             tensors.putAll(files);
@@ -186,7 +187,7 @@ public final class PackedFile {
         return Tensor.view(memory, DType.I8, Shape.of(memory.byteSize()));
     }
 
-    /** Returns the tensors whose names have a prefix, but none of some other prefixes, which belong to other parts and files. */
+    /** Returns the tensors whose names have a prefix, and none of some other prefixes, which belong to other parts and files. */
     public Set<String> names(String prefix, Set<String> others) {
         return file.names().stream()
                 .filter(name -> name.startsWith(prefix) && others.stream().noneMatch(name::startsWith))

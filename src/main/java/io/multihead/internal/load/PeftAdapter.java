@@ -72,7 +72,7 @@ public final class PeftAdapter {
     /**
      * Reads adapters.
      *
-     * @param folder with {@code adapter_config.json} and {@code adapter_model.safetensors}
+     * @param folder a folder with {@code adapter_config.json} and {@code adapter_model.safetensors}
      */
     public static PeftAdapter read(Path folder) throws IOException {
         return Downloads.withCommand(folder, () -> readFiles(folder));
@@ -138,8 +138,9 @@ public final class PeftAdapter {
      * Returns a model's weights with these adapters added: {@code W + scale B A}, summed in f32 and rounded once to the type of W, like
      * PEFT's merge. Modules that are saved as a whole replace the model's modules and are rounded to the types of the replaced modules.
      *
-     * @param cpu multiplies
-     * @param weights weights under transformers' names, possibly with a prefix that the adapters' names lack, or without one that they have
+     * @param cpu the threads of the products
+     * @param weights weights under transformers' names, possibly with a prefix that the adapters' names lack, or without a prefix that the
+     *     adapters' names have
      * @throws IllegalArgumentException if there is no such matrix, or it has another shape; the message names the folder and the module
      */
     public WeightSource into(Compute cpu, WeightSource weights) {
@@ -171,8 +172,8 @@ public final class PeftAdapter {
     }
 
     /**
-     * The weights of a model, some of them with adapters. The last sum is kept for its other rows, for example if queries, keys and values
-     * are one matrix.
+     * The weights of a model, some of them with adapters. The last sum is kept, since its other rows may be read next, for example if queries,
+     * keys and values are one matrix.
      */
     private static final class Merged implements WeightSource {
         private final Compute cpu;

@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
  * @param rank rows of A, unless a pattern sets another number
  * @param alpha the factor of B A times the rank, unless a pattern sets another number
  * @param rankStabilized whether alpha is the factor times the root of the rank instead (Kalajdzievski 2023, "rsLoRA")
- * @param ranks by the ends of names of modules
- * @param alphas by the ends of names of modules
+ * @param ranks the ranks of modules, by the ends of the modules' names
+ * @param alphas the alphas of modules, by the ends of the modules' names
  * @param saved last parts of the names of modules that are saved as a whole and replace the model's own
  */
 public record PeftSettings(
@@ -29,7 +29,7 @@ public record PeftSettings(
         Map<String, Integer> ranks,
         Map<String, Double> alphas,
         List<String> saved) {
-    /** The name of the file. */
+    /** The name of the file with the settings. */
     public static final String CONFIG = "adapter_config.json";
 
     /** The name of the file with the adapters. */
@@ -56,7 +56,7 @@ public record PeftSettings(
             "lora_bias", false,
             "use_qalora", false)));
 
-    /** The settings among them that only recent versions of PEFT know. */
+    /** The settings of {@link #EXPECTED} that only recent versions of PEFT know. */
     public static final Set<String> LATER = Set.of("lora_bias", "use_qalora");
 
     /** Settings that are lists or objects, which must be empty. */
@@ -94,7 +94,7 @@ public record PeftSettings(
                 json.integer("r", 1, MOST),
                 json.number("lora_alpha"),
                 json.flag("use_rslora", false),
-                Collections.unmodifiableMap(ranks), // in the order of the file: the first that fits counts, as in PEFT
+                Collections.unmodifiableMap(ranks), // in the order of the file: the first match counts, as in PEFT
                 Collections.unmodifiableMap(alphas),
                 isEmpty(json.get("modules_to_save")) ? List.of() : json.strings("modules_to_save"));
     }
@@ -105,7 +105,7 @@ public record PeftSettings(
                 || value instanceof Map<?, ?> map && map.isEmpty();
     }
 
-    /** Returns a pattern's object by each of its keys, which must be names: PEFT takes regular expressions, too. */
+    /** Returns a pattern's object by each of its keys. The keys must be names, although PEFT also accepts regular expressions. */
     private static Map<String, JsonObject> pattern(JsonObject json, String setting) {
         Map<String, JsonObject> byName = new LinkedHashMap<>();
         if (json.has(setting)) {

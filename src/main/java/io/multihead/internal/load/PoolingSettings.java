@@ -10,7 +10,7 @@ import java.util.Map;
  * The configuration of a Pooling module of sentence-transformers.
  *
  * @param modes the pooling modes by their names in version 5.4, whose vectors are concatenated; at least one
- * @param includesPrompt whether the tokens of a prompt count
+ * @param includesPrompt whether the tokens of a prompt are included
  */
 public record PoolingSettings(List<String> modes, boolean includesPrompt) {
     /** The first token. */

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  * versions write {@value #SCALING}.
  */
 public final class RopeSettings {
-    /** It also has the settings of each type of layer, if they differ. */
+    /** The member that transformers 5 writes. It has the settings of each type of layer if these differ. */
     public static final String PARAMETERS = "rope_parameters";
 
     private static final String SCALING = "rope_scaling";

@@ -18,7 +18,7 @@ public final class StoredPanels {
 
     private StoredPanels() {}
 
-    /** Returns one axis of elements of the format's type, read-only: the memory that products read. */
+    /** Returns the memory that products read, as a read-only tensor with one axis and elements of the format's type. */
     public static Tensor of(PackedWeights weights) {
         return PanelAccess.inside().panels(weights);
     }

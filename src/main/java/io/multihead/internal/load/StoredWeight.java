@@ -90,7 +90,7 @@ public record StoredWeight(
         }
     }
 
-    /** Returns weights {@code [outputs, inputs]} of equal sizes as one matrix, one below another. Rows of the file are copied whole. */
+    /** Returns weights {@code [outputs, inputs]} of equal sizes as one matrix, stacked in their order. Rows of the file are copied whole. */
     static StoredWeight concatenated(List<StoredWeight> parts, Arena arena) {
         StoredWeight first = parts.getFirst();
         long outputs = parts.size() * first.shape().dim(0);

@@ -17,7 +17,7 @@ public final class TextLength {
     private static final List<String> ARGUMENTS =
             List.of("config_args", "config_kwargs", "tokenizer_args", "processor_kwargs", "processing_kwargs");
 
-    /** sentence-transformers ignores it in files, to avoid running code of a folder. */
+    /** Arguments without an effect. sentence-transformers ignores them in files, to avoid running code of a folder. */
     private static final Set<String> HARMLESS = Set.of("trust_remote_code");
 
     /** The names that the file of the transformer's own settings has had; the first file with members is used. */
@@ -84,7 +84,10 @@ public final class TextLength {
         }
     }
 
-    /** Fails if settings change the tokens of texts, or the vectors of tokens, from the tokenizer's tokens and the model's last states. */
+    /**
+     * Fails if settings make the tokens of texts differ from the tokenizer's tokens, or the vectors of tokens differ from the model's last
+     * states.
+     */
     private static void requirePlainTexts(JsonObject sentence, Task task) {
         sentence.require("do_lower_case", false);
         sentence.require("transformer_task", task.task);

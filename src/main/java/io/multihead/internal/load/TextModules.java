@@ -22,7 +22,7 @@ public record TextModules(Path tokens, @Nullable PoolingSettings pooling, List<P
     private static final String EXPECTED =
             "a Transformer, a Pooling, optional Dense and Normalize modules, or a StaticEmbedding instead of the first two";
 
-    /** Reads the modules of a folder that {@link ModelFolder#isModular}. */
+    /** Reads the modules of a folder that {@link ModelFolder#isModular is modular}. */
     public static TextModules read(Path folder) throws IOException {
         Paths paths = ModelFolder.modules(folder, Paths::of);
         PoolingSettings pooling = paths.pooling == null ? null : ModelFolder.config(paths.pooling, PoolingSettings::of);
@@ -32,7 +32,7 @@ public record TextModules(Path tokens, @Nullable PoolingSettings pooling, List<P
         return new TextModules(paths.tokens, pooling, paths.dense, paths.normalize != null);
     }
 
-    /** Fails unless these are a transformer in the folder itself, its pooling, and optionally a normalization. */
+    /** Fails unless the modules are a transformer in the folder itself, its pooling, and optionally a normalization. */
     public TextModules requirePlain(Path folder) {
         String expected = "expected a Transformer in the folder itself, a Pooling, and an optional Normalize module";
         Path file = folder.resolve("modules.json");
@@ -45,7 +45,7 @@ public record TextModules(Path tokens, @Nullable PoolingSettings pooling, List<P
         return this;
     }
 
-    /** A setting may make a Normalize module work on the vectors of tokens instead. */
+    /** Fails if settings make a Normalize module work on the vectors of tokens instead of the vectors of texts. */
     private static JsonObject requireVectors(JsonObject normalize) {
         normalize.require("module_input_name", "sentence_embedding");
         normalize.require("module_output_name", "sentence_embedding");

@@ -11,7 +11,7 @@ import java.util.Set;
 import java.util.function.Function;
 import java.util.function.ToLongFunction;
 
-/** The tensors of a file or folder by their stored names. Messages need not name the file, which the caller adds. */
+/** The tensors of a file or folder by their stored names. Messages need not name the file, because the caller adds its name. */
 public interface WeightSource {
     /** Returns the names of all tensors. */
     Set<String> names();
@@ -29,7 +29,7 @@ public interface WeightSource {
         return get(name, Shape.of()).shape();
     }
 
-    /** Returns the approximate bytes of a tensor; never more than the file. */
+    /** Returns the approximate bytes of a tensor; never more than the bytes of the file. */
     long bytes(String name);
 
     /** Returns whether there is a tensor of a name. */
@@ -114,7 +114,7 @@ public interface WeightSource {
                 * switch (type) {
                     case "F32" -> Float.BYTES;
                     case "F16", "BF16" -> Short.BYTES;
-                    default -> 0; // of a type that no weights have, whose shape is not compared with the file's bytes
+                    default -> 0; // a type that no weights have; its shape is not compared with the file's bytes
                 };
     }
 }

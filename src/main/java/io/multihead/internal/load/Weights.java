@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Takes the weights of a model from a source, each by its name and sizes, and records all weights that it returned. Matrices are packed, in
- * their stored format or in another one; tables are read in place. Not thread-safe.
+ * their stored format or in another format; tables are read in place. Not thread-safe.
  */
 public final class Weights {
     private static final String WEIGHT = ".weight";
@@ -45,7 +45,7 @@ public final class Weights {
      */
     public record Naming(UnaryOperator<String> stored, Set<String> own) {}
 
-    /** Takes from a source, for a model that is being loaded. */
+    /** Takes weights from a source, for a model that is being loaded. */
     public Weights(Loading loading, WeightSource source, Naming naming) {
         this.loading = loading;
         this.source = source;
@@ -66,7 +66,7 @@ public final class Weights {
     public boolean has(String name) {
         boolean exists = source.contains(naming.stored.apply(name));
         if (exists) {
-            shape(name); // which a packed file keeps
+            shape(name); // a packed file stores the requested sizes
         }
         return exists;
     }
@@ -81,7 +81,7 @@ public final class Weights {
         return source.isChanged(naming.stored.apply(name));
     }
 
-    /** Fails unless a weight that files may store under a second name exists and is the same there. */
+    /** Fails unless a weight also exists under a second name, with the same values. */
     public void requireSame(String second, String first) {
         String of = naming.stored.apply(second);
         Tensor own = source.contains(of) ? plain(of) : null;
@@ -107,12 +107,12 @@ public final class Weights {
         return naming.own;
     }
 
-    /** Returns the rows of a matrix, whose number only the file states. */
+    /** Returns the number of rows of a matrix, which only the file states. */
     public int outputs(String name) {
         return outputs(name, 2, "[outputs, inputs]");
     }
 
-    /** Returns the rows of each of several matrices that are one tensor. */
+    /** Returns the number of rows of each matrix in a tensor of several matrices. */
     public int outputsOfEach(String name) {
         return outputs(name, 3, "[matrices, outputs, inputs]");
     }
@@ -125,7 +125,7 @@ public final class Weights {
         return Checks.fitsInt(shape.dim(rank - 2), what(name));
     }
 
-    /** Returns the sizes of a weight that must exist, which is not taken. */
+    /** Returns the sizes of a weight. The weight must exist, and is not taken. */
     public Shape shape(String name) {
         Shape shape = source.shape(require(name));
         given.asked.put(name, shape);
@@ -155,8 +155,8 @@ public final class Weights {
     /**
      * Takes layers with the same input and size, as one product if they have the same format.
      *
-     * @param name of the product
-     * @param parts names of the layers
+     * @param name the name of the product
+     * @param parts the names of the layers
      */
     public LinearGroup group(String name, List<String> parts, int outputs, int inputs, boolean hasBias) {
         int[] each = new int[parts.size()];
@@ -204,7 +204,7 @@ public final class Weights {
         return rows(name, Shape.of(outputs, inputs), 0, outputs);
     }
 
-    /** Takes some rows of a matrix that consists of several, and packs them. */
+    /** Takes some rows of a matrix that consists of several matrices, and packs them. */
     public PackedWeights rows(String name, Shape whole, long from, long to) {
         String layer = stem(name) + (to - from == whole.dim(0) ? "" : "." + from);
         String packed = panels(layer);
@@ -214,7 +214,7 @@ public final class Weights {
         return packed(name, layer, take(name, whole).rows(from, to));
     }
 
-    /** Takes some rows of one of several matrices that are one tensor, and packs them. */
+    /** Takes some rows of one matrix in a tensor of several matrices, and packs them. */
     public PackedWeights rowsOf(String name, Shape whole, int index, long from, long to) {
         String layer = stem(name) + "." + index + "." + from;
         String packed = panels(layer);
@@ -274,7 +274,7 @@ public final class Weights {
         return name.endsWith(WEIGHT) ? name.substring(0, name.length() - WEIGHT.length()) : name;
     }
 
-    /** Takes the word embedding table, of any sizes if these are null. */
+    /** Takes the word embedding table. Null sizes allow any sizes. */
     public EmbeddingTables words(String name, @Nullable Shape sizes) {
         return words(name, sizes == null ? shape(name) : sizes, false);
     }
@@ -301,7 +301,7 @@ public final class Weights {
         return blocks == null ? EmbeddingTables.of(found.plain()) : EmbeddingTables.of(blocks);
     }
 
-    /** Returns a table that is read in place, or its copy if it is not in memory as long as the model. */
+    /** Returns a table that is read in place, or a copy if the memory of the table does not last as long as the model. */
     private StoredWeight lasting(StoredWeight table) {
         if (source.isLasting()) {
             loading.arena().expect(-table.bytes());
@@ -340,7 +340,7 @@ public final class Weights {
         return null;
     }
 
-    /** Takes another table, whose rows are read in place, or as f32 if they are blocks. */
+    /** Takes a table other than the word embedding table. Its rows are read in place, or in f32 if they are blocks. */
     public Tensor table(String name, long rows, long columns) {
         Tensor table = lasting(take(name, Shape.of(rows, columns))).numbers(loading.arena());
         given.tables.put(name, StoredWeight.of(table));
@@ -387,8 +387,8 @@ public final class Weights {
     }
 
     /**
-     * Fails if a weight is unused, because it would have a meaning that is not computed; or if inputs must be rounded and no matrix can
-     * round them.
+     * Fails if a weight is unused, because its effect would not be computed. It also fails if inputs must be rounded and no matrix can round
+     * them.
      */
     public void requireAllUsed() {
         Set<String> left = new TreeSet<>(naming.own);

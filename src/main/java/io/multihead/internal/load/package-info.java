@@ -1,4 +1,4 @@
-/** From files to the parts of models: weights by name, packed or rounded, in one arena. */
+/** Loads the parts of models from files: weights by name, packed or rounded, in one arena. */
 @NullMarked
 package io.multihead.internal.load;
 

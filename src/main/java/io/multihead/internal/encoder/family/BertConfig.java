@@ -26,9 +26,9 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * A BERT encoder (Devlin et al. 2019): the sum of word, type and position embeddings, normalized; then blocks of self-attention and a
- * feed-forward layer with the erf form of GELU, each added to its input and normalized afterwards (Vaswani et al. 2017). RoBERTa and XLM-R
- * differ in the row of the first position, and in the names of the head.
+ * A BERT encoder (Devlin et al. 2019). The sum of word, type and position embeddings is normalized. It passes through blocks of self-attention
+ * and a feed-forward layer with the erf form of GELU; the result of each is added to its input, and the sum is normalized (Vaswani et al.
+ * 2017). RoBERTa and XLM-R differ in the row of the first position, and in the names of the head.
  *
  * @param dim elements of a token's vector
  * @param layers number of blocks
@@ -36,7 +36,7 @@ import java.util.stream.Stream;
  * @param inner elements between the two products of a feed-forward layer
  * @param vocabulary rows of the word embedding table
  * @param firstPosition the row of the first token's position: 0 for BERT; RoBERTa's rows begin with the rows of padding
- * @param positions rows from there on: the largest number of tokens of one sequence
+ * @param positions the number of rows from the first position on, which is the largest number of tokens of one sequence
  * @param types rows of the table of token types
  * @param epsilon added to variances
  */
@@ -55,7 +55,7 @@ public record BertConfig(
     private static final BertConfig DEFAULT = new BertConfig(768, 12, 12, 3072, 30522, 512, 2, 1e-12);
 
     private static final String BERT = "bert";
-    /** Rows of words if {@code config.json} of a type omits them. */
+    /** The default number of rows of the word embedding table, by the model type. */
     private static final Map<String, Integer> VOCABULARIES =
             Map.of(BERT, DEFAULT.vocabulary, "roberta", 50265, "xlm-roberta", DEFAULT.vocabulary);
 
@@ -74,9 +74,9 @@ public record BertConfig(
     private static final String CLASSIFIER = "classifier.";
     /** Prefixes of the weights of heads in transformers' BERT models. */
     private static final List<String> HEADS = List.of("cls.", "lm_head.", CLASSIFIER, "qa_outputs.");
-    /** Positions as numbers. */
+    /** The name of the stored position ids. */
     private static final String POSITION_IDS = "embeddings.position_ids";
-    /** The first layer of BERT's head, which vectors do not use. */
+    /** The first layer of BERT's head, which has no effect on vectors of texts. */
     private static final String POOLER = "pooler.dense";
 
     public BertConfig {
@@ -105,8 +105,8 @@ public record BertConfig(
         if (vocabulary == null) {
             throw config.fail("model_type", "bert, roberta or xlm-roberta");
         }
-        // the padding's own row and the rows before it, and then a row for each token (transformers'
-        // create_position_ids_from_input_ids)
+        // the rows up to the row of padding precede the rows of tokens, as in transformers'
+        // create_position_ids_from_input_ids
         int first = type.equals(BERT) ? 0 : 1 + config.integer("pad_token_id", 0, MOST, 1);
         config.require("hidden_act", "gelu");
         config.require("position_embedding_type", "absolute");
@@ -130,7 +130,7 @@ public record BertConfig(
                 config.has("layer_norm_eps") ? config.number("layer_norm_eps") : DEFAULT.epsilon);
     }
 
-    /** The sizes of a BERT model. */
+    /** Creates the configuration of a BERT model. */
     public BertConfig(
             int dim, int layers, int heads, int inner, int vocabulary, int positions, int types, double epsilon) {
         this(dim, layers, heads, inner, vocabulary, 0, positions, types, epsilon);
@@ -177,7 +177,7 @@ public record BertConfig(
         return EncoderConfig.norm(weights, name, dim, epsilon, true);
     }
 
-    /** Post-norm; every token sees every token. */
+    /** Builds a block with post-norm, in which every token sees every token. */
     private Block block(Weights weights, String layer) {
         String self = layer + "attention.self.";
         LinearGroup projections = weights.group(
@@ -204,7 +204,7 @@ public record BertConfig(
         return ClassificationHead.tanh(weights.linear(dense, dim, dim, true), weight, bias);
     }
 
-    /** Returns the input of {@link #of}. */
+    /** Returns the configuration that {@link #of} reads. */
     @Override
     public Map<String, Object> toJson() {
         Map<String, Object> config = new LinkedHashMap<>();

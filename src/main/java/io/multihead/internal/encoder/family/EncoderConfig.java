@@ -12,27 +12,27 @@ import java.util.Map;
  * implementation, which defines its members of {@code config.json} and the names of its weights. Immutable.
  */
 public interface EncoderConfig {
-    /** The number of tokens of a batch: enough for the products, and few enough to keep its activations in the cache. */
+    /** The number of tokens of a batch: large enough for fast products, and small enough to keep the activations in the cache. */
     int BATCH_TOKENS = 512;
 
     /**
-     * Returns whether a token's state is a row of a table, independent of its sequence: then texts have no tokens around them and may be
-     * divided anywhere, and their vectors are means.
+     * Returns whether a token's state is a row of a table, independent of its sequence. Such texts have no special tokens around them, may be
+     * divided at any token, and have means as vectors.
      */
     default boolean isStatic() {
         return false;
     }
 
-    /** Returns the elements of a token's vector. */
+    /** Returns the number of elements of a token's vector. */
     int dim();
 
     /** Returns the number of blocks. */
     int layers();
 
-    /** Returns the attention heads of a block. */
+    /** Returns the number of attention heads of a block. */
     int heads();
 
-    /** Returns the rows of the word embedding table. */
+    /** Returns the number of rows of the word embedding table. */
     int vocabulary();
 
     /** Returns the largest number of tokens of one sequence. */
@@ -43,7 +43,7 @@ public interface EncoderConfig {
         return 1;
     }
 
-    /** Returns the number of types that distinguish two texts: 1 if only the tokens between them do. */
+    /** Returns the number of token types that a pair of texts needs: 1 if only the tokens between the texts separate them. */
     default int pairTypes() {
         return 1;
     }
@@ -54,7 +54,7 @@ public interface EncoderConfig {
     /** Takes the encoder's weights and returns the model, whose states are the unchanged vectors of tokens. */
     Transformer model(Weights weights);
 
-    /** Takes the weights of the head that gives each sequence a number for each label. */
+    /** Takes the weights of the head, which computes a number for each label of a sequence. */
     ClassificationHead head(Weights weights, int labels);
 
     /** Takes a layer normalization. */

@@ -6,7 +6,7 @@ import io.multihead.internal.base.Checks;
 public final class EncoderLimits {
     /** The largest size that a file may state. */
     static final int MOST = 1 << 24;
-    /** {@code [CLS]}, one token and {@code [SEP]}. */
+    /** The smallest number of positions: {@code [CLS]}, one token and {@code [SEP]}. */
     static final int LEAST_POSITIONS = 3;
 
     /** The number of elements that padding may add to a row. */
@@ -22,14 +22,14 @@ public final class EncoderLimits {
         }
     }
 
-    /** Fails unless a model's elements are a whole number of heads. */
+    /** Fails unless the elements of a state are a multiple of the number of heads. */
     static void requireHeads(Named dim, int heads) {
         if (dim.size % heads != 0) {
             throw Checks.fail(dim.name, String.valueOf(dim.size), "expected a multiple of " + heads + " heads");
         }
     }
 
-    /** Fails unless heads can be rotated in pairs. */
+    /** Fails unless the elements of a head can be rotated in pairs. */
     static void requirePairs(Named dim, int heads) {
         requireHeads(dim, heads);
         if (dim.size / heads % 2 != 0 || dim.size / heads > 1 << 16) {
@@ -41,8 +41,8 @@ public final class EncoderLimits {
     }
 
     /**
-     * Fails unless the rows of a batch fit in one array: {@code copies} times the inner elements, or query, key, value and output, all of
-     * which are padded.
+     * Fails unless the rows of a batch fit in one array: {@code copies} times the inner elements, or query, key, value and output. All of these
+     * are padded.
      */
     static void requireBatch(Named positions, Named dim, Named inner, int copies) {
         long wide = Math.max(4 * (dim.size + PADDING), copies * (inner.size + PADDING));

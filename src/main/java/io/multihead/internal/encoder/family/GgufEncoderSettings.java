@@ -50,7 +50,7 @@ public final class GgufEncoderSettings {
     /** llama.cpp's distance between global layers. */
     private static final int DEFAULT_PATTERN = 3;
 
-    /** Keys that are read, or that tensors also state. */
+    /** Keys that are read, or whose values also follow from tensors. */
     private static final Set<String> KNOWN = Set.of(
             DIM,
             INNER,
@@ -69,7 +69,7 @@ public final class GgufEncoderSettings {
     private static final Set<String> ROTARY = Set.of(ROPE_DIMS, THETA, SCALING, FACTOR);
     private static final Set<String> LOCAL = Set.of(WINDOW, PATTERN, LOCAL_THETA, ACTIVATION);
 
-    /** Settings and the value without an effect. */
+    /** Settings, each with its value that has no effect. */
     private static final Map<String, Object> NEUTRAL = Collections.unmodifiableMap(new TreeMap<>(Map.ofEntries(
             Map.entry("attention.causal", false),
             Map.entry("attention.clamp_kqv", 0),
@@ -191,7 +191,7 @@ public final class GgufEncoderSettings {
     private Sizes sizes() {
         Sizes sizes = new Sizes(
                 integer(DIM, 1, MOST),
-                integer(LAYERS, 1, file.names().size()), // each has tensors
+                integer(LAYERS, 1, file.names().size()), // each layer has tensors
                 integer(HEADS, 1, MOST),
                 integer(INNER, 1, MOST),
                 (int) Math.min(file.value(TOKENS).length(), MOST),
@@ -257,7 +257,7 @@ public final class GgufEncoderSettings {
         return pooling;
     }
 
-    /** Returns the number of labels of a cross-encoder's head: one if the file names none. */
+    /** Returns the number of labels of a cross-encoder's head: 1 if the file names no labels. */
     public int labels() {
         OptionalLong type = file.findInteger(key(POOLING));
         if (type.isPresent() && type.getAsLong() != RANK) {
@@ -300,7 +300,7 @@ public final class GgufEncoderSettings {
         return file.fail(key(name), expected);
     }
 
-    /** Fails unless a size is absent or follows from others. */
+    /** Fails unless a size is absent, or equals the size that follows from other settings. */
     private void requireEqual(String name, int size) {
         OptionalLong stored = file.findInteger(key(name));
         if (stored.isPresent() && stored.getAsLong() != size) {

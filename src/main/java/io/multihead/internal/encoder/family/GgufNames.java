@@ -5,7 +5,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The names of a family's weights in llama.cpp's GGUF, by the names of its own checkpoints.
+ * The names of a family's weights in llama.cpp's GGUF, by their names in the family's checkpoints.
  *
  * @param layer the prefix of a layer's name, before its number
  * @param parts names outside layers
@@ -99,7 +99,7 @@ public record GgufNames(String layer, Map<String, String> parts, Map<String, Str
                     "mlp.Wi", UP,
                     "mlp.Wo", DOWN));
 
-    /** Returns a weight's name in files; the name itself if no file has such a weight. */
+    /** Returns a weight's name in GGUF files, or the name itself if no GGUF file has such a weight. */
     public String stored(String own) {
         int dot = own.lastIndexOf('.');
         String part = own.substring(0, Math.max(dot, 0));

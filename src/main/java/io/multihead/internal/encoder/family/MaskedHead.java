@@ -92,7 +92,7 @@ public final class MaskedHead {
         return head;
     }
 
-    /** Fails unless a weight that files may store under a second name is the same there. */
+    /** Fails if a file stores a weight under a second name with other values. */
     private static void requireSame(Weights weights, String second, String first) {
         if (!second.equals(first) && weights.has(second)) {
             weights.requireSame(second, first);

@@ -28,15 +28,15 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * ModernBERT (Warner et al. 2024): word embeddings, normalized; then blocks of self-attention and a feed-forward layer with a GELU gate,
- * both on normalized states, except that the first block's attention reads the embeddings directly; then a normalization. Queries and keys
- * are rotated. Most layers are local: a token sees only tokens near it, and the rotation has another base.
+ * ModernBERT (Warner et al. 2024). Word embeddings are normalized, and pass through blocks of self-attention and a feed-forward layer with a
+ * GELU gate. Both read normalized states, except that the first block's attention reads the embeddings directly. The last states are
+ * normalized. Queries and keys are rotated. Most layers are local: a token sees only tokens near it, and the rotation has another base.
  *
- * @param sizes of the model
+ * @param sizes the sizes of the model
  * @param epsilon added to variances
- * @param local for each layer, whether it is local
+ * @param local whether each layer is local
  * @param reach the number of tokens on each side that a token sees in a local layer
- * @param globalTheta base of the rotation in other layers
+ * @param globalTheta base of the rotation in layers that are not local
  * @param localTheta base of the rotation in local layers
  * @param biases the layers with biases
  * @param classifiesMean whether the head reads the mean of a sequence's states instead of the first state
@@ -67,7 +67,7 @@ public record ModernBertConfig(
     /** The sizes of ModernBERT base, which transformers uses if a file omits them. */
     private static final Sizes DEFAULT = new Sizes(768, 22, 12, 1152, 50368, 8192);
 
-    /** The layers with biases; none in the models of the paper, except the last layer of the head. */
+    /** The layers with biases. In the models of the paper, only the last layer of the head has biases. */
     public record Biases(boolean attention, boolean norm, boolean feedForward, boolean head) {
         private static Biases of(JsonObject config) {
             return new Biases(
@@ -117,7 +117,8 @@ public record ModernBertConfig(
     }
 
     /**
-     * Returns whether each layer is local: newer files list it, and in older files every n-th layer is global, beginning with the first.
+     * Returns whether each layer is local. Newer files list the types of layers. In older files, every n-th layer is global, beginning with the
+     * first layer.
      */
     private static List<Boolean> local(JsonObject config, int layers) {
         if (!config.has(LAYER_TYPES)) {

@@ -26,16 +26,16 @@ import java.util.Set;
 import java.util.TreeMap;
 
 /**
- * Nomic's BERT (Nussbaum et al. 2024), with the names of the code that was published with its weights: the sum of word and type embeddings,
- * normalized; then blocks of self-attention with rotated queries and keys and a feed-forward layer with a gate, each added to its input and
- * normalized afterwards.
+ * Nomic's BERT (Nussbaum et al. 2024), with the names of the code that was published with its weights. The sum of word and type embeddings is
+ * normalized. It passes through blocks of self-attention with rotated queries and keys, and a feed-forward layer with a gate; the result of
+ * each is added to its input, and the sum is normalized.
  *
- * @param sizes of the model
+ * @param sizes the sizes of the model
  * @param types rows of the table of token types
  * @param epsilon added to variances
  * @param rope base of the rotation, and whether neighbors form a pair
  * @param gate the function of the gate
- * @param biases which layers have biases
+ * @param biases the layers with biases
  */
 public record NomicBertConfig(Sizes sizes, int types, double epsilon, Rotation rope, Activation gate, Biases biases)
         implements RotaryEncoderConfig {

@@ -29,7 +29,7 @@ public record StaticConfig(int dim, int vocabulary, boolean leavesUnknownOut) im
 
     private static final String UNKNOWN = "leaves_unknown_out";
 
-    /** More than any model has; it limits the rows of a batch to 256 MB. */
+    /** The largest number of elements of a row. No model has more, and it limits the rows of a batch to 256 MB. */
     private static final int MOST_DIM = 1 << 16;
 
     public StaticConfig {
@@ -39,7 +39,7 @@ public record StaticConfig(int dim, int vocabulary, boolean leavesUnknownOut) im
         Checks.atLeast(vocabulary, 1, "vocab_size");
     }
 
-    /** Returns whether {@link #of} reads a configuration. */
+    /** Returns whether {@link #of} can read a configuration. */
     public static boolean isOf(JsonObject config) {
         return TYPE.equals(config.find("model_type"));
     }
@@ -72,7 +72,7 @@ public record StaticConfig(int dim, int vocabulary, boolean leavesUnknownOut) im
         return 0;
     }
 
-    /** There is no limit. */
+    /** Returns the largest integer, because there is no limit. */
     @Override
     public int positions() {
         return Integer.MAX_VALUE;

@@ -17,7 +17,7 @@ public final class ClassificationHead {
     private final float[] weight;
     private final float[] bias;
 
-    /** The function between the two layers: maps a row of the first one's output to a row of the second one's input. */
+    /** The function between the two layers, from a row of the first layer's output to a row of the second layer's input. */
     private interface Between {
         void apply(float[] rows, int at, double[] to);
     }
@@ -64,7 +64,7 @@ public final class ClassificationHead {
 
     private static void tanh(float[] rows, int at, double[] to) {
         for (int i = 0; i < to.length; i++) {
-            to[i] = StrictMath.tanh(rows[at + i]); // Math.tanh may have other bits on other processors
+            to[i] = StrictMath.tanh(rows[at + i]); // Math.tanh may return other bits on other processors
         }
     }
 
@@ -82,7 +82,7 @@ public final class ClassificationHead {
         return bias.length;
     }
 
-    /** Writes the mean of each sequence's states over the state of the batch's token with the sequence's index; sums are in double. */
+    /** Replaces row i of the batch's states by the mean of the states of sequence i. Sums are in double. */
     public static void writeMeans(TokenBatch batch, Buffers buffers, double[] buffer) {
         float[] states = StateAccess.array(buffers);
         int stride = (int) buffers.states().stride(0);
@@ -97,7 +97,7 @@ public final class ClassificationHead {
                     buffer[j] += states[token * stride + j];
                 }
             }
-            // no later sequence has this token: each has at least one
+            // no later sequence contains this token, because each sequence has at least one token
             for (int j = 0; j < buffer.length; j++) {
                 states[i * stride + j] = (float) (buffer[j] / (end - from));
             }

@@ -22,7 +22,7 @@ public enum DenseFunction {
     private final String name;
     /** The function that the product applies when it writes its result. */
     final Activation fused;
-    /** A function of each element afterwards, with the same bits on all processors; null for none. */
+    /** A function that is applied to each element afterwards, with the same bits on all processors; null for none. */
     private final @Nullable DoubleUnaryOperator after;
 
     DenseFunction(String name, Activation fused, @Nullable DoubleUnaryOperator after) {

@@ -11,13 +11,13 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A Dense module of sentence-transformers after pooling: a linear layer, a function of every element, and optionally the input as an
- * addend, which another linear layer without bias projects to the length of the output.
+ * A Dense module of sentence-transformers after pooling: a linear layer and a function of every element. The input may be added to the result;
+ * a second linear layer without bias projects it to the length of the output if the lengths differ.
  *
  * @param linear the layer, with the part of the function that its product applies
- * @param function of every element
+ * @param function the function of every element
  * @param addsInput whether the input is added
- * @param residual the projection of the input to the output's length; null where they are equal or nothing is added
+ * @param residual the projection of the input to the output's length; null if the lengths are equal or nothing is added
  */
 public record DenseLayer(
         PackedLinear linear,
@@ -40,7 +40,7 @@ public record DenseLayer(
      * @param inputs elements of a vector
      * @param outputs elements of the result
      * @param hasBias whether the layer has a bias
-     * @param function of every element
+     * @param function the function of every element
      * @param addsInput whether the input is added
      */
     public record Config(int inputs, int outputs, boolean hasBias, DenseFunction function, boolean addsInput) {
@@ -55,7 +55,10 @@ public record DenseLayer(
                     json.flag(ADDS_INPUT, false));
         }
 
-        /** A function that is not PyTorch's is code of the folder: sentence-transformers runs it, or uses tanh with a warning. */
+        /**
+         * Returns the function. A function that is not PyTorch's is code in the folder, and is refused here. sentence-transformers runs this
+         * code, or uses tanh with a warning.
+         */
         private static DenseFunction function(JsonObject json) {
             if (!json.names().contains(FUNCTION)) {
                 return DenseFunction.TANH;
@@ -86,7 +89,7 @@ public record DenseLayer(
                 hasResidual ? weights.linear(prefix + RESIDUAL, config.outputs, config.inputs, false) : null);
     }
 
-    /** Returns the settings that {@link #take} was given. */
+    /** Returns the settings that {@link #take} received. */
     Config config() {
         return new Config(linear.inputs(), linear.outputs(), linear.bias() != null, function, addsInput);
     }

@@ -16,14 +16,14 @@ import java.util.Map;
  * The Dense modules between pooling and normalization, in their order. Immutable and thread-safe.
  *
  * @param inputs elements of a pooled vector
- * @param layers the layers, each of which reads the result of the previous one
- * @param weights of the layers
+ * @param layers the layers, each of which reads the result of the previous layer
+ * @param weights the weights of the layers
  */
 public record DenseLayers(int inputs, List<DenseLayer> layers, List<Given> weights) {
     /** The prefix of weights in a packed file. */
     public static final String PREFIX = "dense.";
 
-    /** No layers: the pooled vector. */
+    /** Returns no layers: the result is the pooled vector. */
     public static DenseLayers none(int inputs) {
         return new DenseLayers(inputs, List.of(), List.of());
     }
@@ -78,12 +78,12 @@ public record DenseLayers(int inputs, List<DenseLayer> layers, List<Given> weigh
         return layers.isEmpty();
     }
 
-    /** Returns the elements of a vector. */
+    /** Returns the number of elements of a vector. */
     public int outputs() {
         return layers.isEmpty() ? inputs : layers.getLast().linear().outputs();
     }
 
-    /** Returns the bytes of weights that are mapped, or of weights that are not mapped. */
+    /** Returns the number of bytes of weights that are mapped, or of weights that are not mapped. */
     public long bytes(boolean mapped) {
         return weights.stream().mapToLong(each -> each.bytes(mapped)).sum();
     }

@@ -17,7 +17,7 @@ public final class DenseRun {
         }
     }
 
-    /** Returns the array to which at most {@code count} pooled vectors are written one after another. */
+    /** Returns the array to which at most {@code count} pooled vectors are written consecutively. */
     public float[] input(int count) {
         rows[0].reserve(count);
         return rows[0].array();

@@ -4,15 +4,18 @@ package io.multihead.internal.encoder.layer;
 public enum Normalization {
     /** Vectors do not change. */
     NONE,
-    /** Before truncation, as in a folder with a Normalize module and a {@code truncate_dim}: the truncated vectors are shorter than 1. */
+    /**
+     * Vectors are normalized before truncation, as in a folder with a Normalize module and a {@code truncate_dim}. The length of a truncated
+     * vector is below 1.
+     */
     WHOLE,
-    /** Afterwards. */
+    /** Vectors are normalized after truncation. */
     CUT;
 
-    /** Like PyTorch's {@code normalize}: shorter vectors keep their direction and stay short. */
+    /** The smallest divisor, as in PyTorch's {@code normalize}: shorter vectors keep their direction, and stay shorter than 1. */
     public static final double LEAST_NORM = 1e-12;
 
-    /** Returns the first elements of a vector. */
+    /** Returns the first elements of a vector, normalized as this constant states. */
     public float[] apply(double[] vector, int elements) {
         int kept = Math.min(elements, vector.length);
         double divisor = this == NONE ? 1 : norm(vector, this == WHOLE ? vector.length : kept);

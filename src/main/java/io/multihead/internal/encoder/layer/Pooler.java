@@ -27,15 +27,15 @@ public final class Pooler {
     }
 
     /**
-     * Adds a part, tokens {@code from} to {@code end - 1} of a batch; the first {@code ignored} tokens only affect positions. The weight of
-     * the part has an effect if a text has several parts.
+     * Adds a part: tokens {@code from} to {@code end - 1} of a batch. The first {@code ignored} tokens only affect positions. The weight of the
+     * part has an effect only if a text has several parts.
      */
     public void add(List<Pooling> modes, Buffers buffers, int from, int end, int ignored, int partTokens) {
         float[] states = StateAccess.array(buffers);
         int stride = (int) buffers.states().stride(0);
         int first = from + ignored;
         if (first == end) {
-            Arrays.fill(part, 0); // as PyTorch's EmbeddingBag
+            Arrays.fill(part, 0); // the result without tokens, as in PyTorch's EmbeddingBag
         }
         for (int i = 0; i < modes.size() && first < end; i++) {
             int at = i * dim;
@@ -102,7 +102,7 @@ public final class Pooler {
         }
     }
 
-    /** Does the same with the weights {@code before + 1}, {@code before + 2} and so on. */
+    /** Computes the mean with the weights {@code before + 1}, {@code before + 2} and so on. */
     private void weightedMean(float[] states, int stride, int from, int end, int at, int before) {
         Arrays.fill(part, at, at + dim, 0);
         double weights = 0;

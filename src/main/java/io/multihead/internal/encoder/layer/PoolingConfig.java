@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * @param includesPrompt whether the tokens of a prompt are included
  */
 public record PoolingConfig(List<Pooling> modes, boolean includesPrompt) {
-    /** The pooling without a Pooling module. */
+    /** The pooling of a folder without a Pooling module. */
     public static final PoolingConfig DEFAULT = new PoolingConfig(List.of(Pooling.MEAN), true);
 
     private static final Map<String, Pooling> MODES = Map.of(

@@ -7,11 +7,11 @@ import io.multihead.tensor.Tensor;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
-/** Rows of one length in an array that grows, as tensors. For one caller at a time. */
+/** Rows of one length in an array that grows, as tensors. One caller at a time may use an object. */
 public final class RowViews {
     private final int length;
     private float[] rows = {};
-    /** By the number of rows. */
+    /** The tensors by their number of rows. */
     private @Nullable Tensor[] views = {};
 
     public RowViews(int length) {
@@ -48,12 +48,12 @@ public final class RowViews {
         return view;
     }
 
-    /** Returns the elements of a row. */
+    /** Returns the number of elements of a row. */
     public int length() {
         return length;
     }
 
-    /** Returns the rows, one after another; valid until more are reserved. */
+    /** Returns the array of the rows, which is valid until more rows are reserved. */
     public float[] array() {
         return rows;
     }

@@ -47,11 +47,11 @@ public final class BertOnnx {
             "Unsqueeze");
 
     private static final String TANH = "Tanh";
-    /** The operations of a head that classifies sequences, in addition. */
+    /** The operations of an encoder with a head that classifies sequences. */
     private static final Set<String> CLASSIFIER_OPERATIONS =
             Stream.concat(OPERATIONS.stream(), Stream.of("Gemm", TANH)).collect(Collectors.toUnmodifiableSet());
 
-    /** The encoder's name in a model with a head. */
+    /** The prefix of the encoder's names in a model with a head. */
     private static final String ENCODER = "bert.";
 
     private static final String WORDS = BertConfig.WORDS + ".weight";
@@ -189,7 +189,7 @@ public final class BertOnnx {
                 epsilon(layers));
     }
 
-    /** All normalizations have one epsilon in BERT. */
+    /** Returns the epsilon, which is the same for all normalizations of BERT. */
     private double epsilon(int layers) {
         double epsilon = constant("/embeddings/LayerNorm/Add");
         for (int layer = 0; layer < layers; layer++) {
@@ -200,7 +200,7 @@ public final class BertOnnx {
                 }
             }
         }
-        // the file has the nearest float of a decimal number
+        // the file contains the float that is nearest to a decimal number
         return Double.parseDouble(Float.toString((float) epsilon));
     }
 

@@ -103,8 +103,8 @@ public final class Checkpoint {
     }
 
     /**
-     * Returns whether a weight belongs to the encoder: if the encoder's names have a prefix, a weight with neither the prefix nor such a
-     * name does not.
+     * Returns whether a weight belongs to the encoder. If the names of the encoder have a prefix, a weight with neither this prefix nor the
+     * name of a part of the encoder does not belong to it.
      */
     private boolean isEncoders(String stored, String name) {
         if (names.head().stream().anyMatch(name::startsWith)) {

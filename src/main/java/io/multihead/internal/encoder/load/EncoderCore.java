@@ -12,15 +12,15 @@ import java.util.concurrent.Semaphore;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The state that all views of one encoder share: weights, tokenizer, threads, and intermediate results that wait for the next batch. As
- * many batches are computed at a time as the machine has processors, or as the Compute has threads if these are more; further callers,
- * possibly thousands of virtual threads, wait, so that they do not hold memory.
+ * The state that all views of one encoder share: weights, tokenizer, threads, and intermediate results that wait for the next batch. The number
+ * of batches that are computed at the same time is at most the number of processors, or the number of threads of the Compute if that is larger.
+ * Further callers, possibly thousands of virtual threads, wait, so that they do not hold memory.
  */
 public final class EncoderCore {
     public final Compute cpu;
     public final EncoderModel model;
     public final EncoderTokenizer tokenizer;
-    /** Its arena owns the memory of all weights until this core is closed. */
+    /** The loaded model, whose arena owns the memory of all weights until this core is closed. */
     public final Loading loading;
 
     private final Semaphore turns;
@@ -70,7 +70,7 @@ public final class EncoderCore {
         return maxTokens;
     }
 
-    /** Takes intermediate results for a batch, after a wait if too many are in use; the caller must give them back. */
+    /** Takes buffers for a batch, and waits if too many buffers are in use. The caller must give the buffers back. */
     public Buffers take(int tokens) {
         requireOpen();
         turns.acquireUninterruptibly();
@@ -90,8 +90,8 @@ public final class EncoderCore {
     }
 
     /**
-     * Ends every call before its next batch; its current batch may end sooner if it reads weights whose memory is freed. A second call has
-     * no effect, whichever thread closes first.
+     * Ends every call before its next batch. A running batch may end sooner if it reads weights whose memory is freed. A second call has no
+     * effect, even by another thread.
      */
     public void close() {
         closed = true;
@@ -113,7 +113,7 @@ public final class EncoderCore {
         }
     }
 
-    /** Fails if this is closed. */
+    /** Fails if this core is closed. */
     public void requireOpen() {
         if (closed) {
             throw closed(null);
@@ -121,8 +121,8 @@ public final class EncoderCore {
     }
 
     /**
-     * Returns the reason why a batch failed: an error that this core was closed, if it was closed during the batch; otherwise the failure
-     * itself.
+     * Returns the exception for a failed batch: an error that states that this core is closed, if it was closed during the batch, or else the
+     * failure itself.
      */
     public RuntimeException orClosed(RuntimeException failed) {
         return closed ? closed(failed) : failed;

@@ -9,13 +9,13 @@ import io.multihead.model.Transformer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An encoder of a family, with its weights. Sequences are packed one after another, without padding. Tables of embeddings are read in place;
- * all other weights are packed. Immutable and thread-safe.
+ * An encoder of a family, with its weights. Sequences are packed without padding. Tables of embeddings are read in place; all other weights are
+ * packed. Immutable and thread-safe.
  */
 public final class EncoderModel {
     public final EncoderConfig config;
     public final Given weights;
-    /** Its states are the vectors of tokens, and its logits are the output of the head's first layer. */
+    /** The transformer, whose states are the vectors of tokens, and whose logits are the output of the head's first layer. */
     public final Transformer transformer;
 
     /** The head of a cross-encoder; null for other models. */
@@ -26,7 +26,7 @@ public final class EncoderModel {
         this(config, 0, weights);
     }
 
-    /** Does the same with a head that gives each sequence a number for each label; 0 labels mean no head. */
+    /** Takes every weight of a model with a head that computes a number for each label of a sequence. 0 labels mean no head. */
     public EncoderModel(EncoderConfig config, int labels, Weights weights) {
         this.config = config;
         Transformer headless = config.model(weights);
@@ -36,7 +36,7 @@ public final class EncoderModel {
         transformer = head == null ? headless : headless.withHead(head.dense());
     }
 
-    /** Returns the head, which a cross-encoder has. */
+    /** Returns the head of a cross-encoder. It fails for other models. */
     public ClassificationHead head() {
         return Checks.notNull(head, "head");
     }

@@ -11,9 +11,9 @@ import java.util.concurrent.FutureTask;
 
 /**
  * Reads a model on the calling thread and its tokenizer on another thread of the Compute, if there is one. The thread that finishes first
- * computes with {@link SmallModel} until the other one has finished. Inflating and packing MiniLM takes 0.6 s; with the small model during
- * this time, the first text takes 0.13 instead of 0.26 s (AMD Zen 4, 2 cores). A mapped model takes 0.05 s, and its tokenizer 0.3 s (AMD
- * Zen 3, 2 cores).
+ * computes with {@link SmallModel} until the other one has finished. Inflating and packing MiniLM takes 0.6 s; with the small model during this
+ * time, the first text takes 0.13 instead of 0.26 s (AMD Zen 4, 2 cores). Mapping a model takes 0.05 s, and reading its tokenizer takes 0.3 s
+ * (AMD Zen 3, 2 cores).
  */
 public final class ModelLoader implements LoopBody {
     private final Thread caller = Thread.currentThread();
@@ -26,11 +26,12 @@ public final class ModelLoader implements LoopBody {
     }
 
     /**
-     * Reads both, or fails with the failure of the model or else of the tokenizer; the model's memory is then freed.
+     * Reads the model and the tokenizer. If one of them fails, the model's memory is freed, and the failure of the model, or else of the
+     * tokenizer, is thrown.
      *
      * @param loading owns the model's memory, which the core closes
-     * @param model read by the calling thread
-     * @param tokenizer read by any thread of the Compute
+     * @param model reads the model, on the calling thread
+     * @param tokenizer reads the tokenizer, on any thread of the Compute
      */
     public static EncoderCore load(
             Loading loading, Callable<EncoderModel> model, Callable<? extends EncoderTokenizer> tokenizer)
@@ -43,17 +44,14 @@ public final class ModelLoader implements LoopBody {
             throws IOException {
         ModelLoader loader = new ModelLoader(model, tokenizer);
         SingleCall.run(loading.cpu(), loader, 2);
-        loader.model.run(); // has no effect, unless another thread ran both tasks before this thread arrived
+        loader.model.run(); // has an effect only if another thread took both tasks before this thread arrived
         return new EncoderCore(
                 loading,
                 Loading.<EncoderModel, IOException>result(loader.model),
                 Loading.<EncoderTokenizer, IOException>result(loader.tokenizer));
     }
 
-    /**
-     * Reads the remaining part on this thread, model or tokenizer; a part that another thread has begun is not begun again. Then it
-     * computes while the other thread reads.
-     */
+    /** Reads the part, model or tokenizer, that no other thread has begun. Then it computes while the other thread reads. */
     @Override
     public void run(long task, Workspace scratch) {
         if (Thread.currentThread() == caller) {

@@ -15,8 +15,9 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * The contents that packed files of all encoders share: the model's sizes as {@code config.json}, its weights, and its tokenizer, which is
- * a tensor with the bytes of a {@code tokenizer.json}, and optionally of a {@code tokenizer_config.json}. The rest is an object of options.
+ * The contents that packed files of all encoders share: the model's sizes as {@code config.json}, its weights, and its tokenizer. A tensor
+ * contains the bytes of the {@code tokenizer.json}, and an optional second tensor contains the bytes of a {@code tokenizer_config.json}. All
+ * other settings are in an object of options.
  */
 public final class PackedCore {
     private static final String CONFIG = "config";
@@ -27,7 +28,7 @@ public final class PackedCore {
     /** Reads the parts that are specific to a kind of encoder. */
     @FunctionalInterface
     public interface Reading<T> {
-        /** Takes its options, and the prefixes of weights that do not belong to the encoder, from the file. */
+        /** Reads the parts of a file, with its options. */
         T read(PackedFile file, Loading loading, JsonObject options) throws IOException;
     }
 
@@ -74,7 +75,7 @@ public final class PackedCore {
         return options.integer("max_tokens", config.isStatic() ? 1 : 3, config.positions());
     }
 
-    /** Returns a constant by its name. */
+    /** Returns the constant that a member names. */
     public static <E extends Enum<E>> E choice(JsonObject json, String member, E[] values) {
         return choice(json, member, json.text(member), values);
     }

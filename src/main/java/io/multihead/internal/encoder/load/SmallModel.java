@@ -19,17 +19,17 @@ import java.util.function.BooleanSupplier;
  * compile the kernels.
  */
 public final class SmallModel {
-    /** One full tile, of five or six rows, and one tile of four. */
+    /** The number of tokens: one full tile of five or six rows, and one tile of four rows. */
     private static final int TOKENS = 9;
 
     private static final BertConfig CONFIG = new BertConfig(64, 1, 2, 128, 1, TOKENS, 1, 1e-12);
 
-    /** This many take 0.3 s in a new JVM, and a few ms after the kernels were compiled. */
+    /** The largest number of batches. They take 0.3 s in a new JVM, and a few ms after the kernels were compiled. */
     public static final int MOST_BATCHES = 8;
 
     private SmallModel() {}
 
-    /** Computes up to {@link #MOST_BATCHES} batches on the calling thread, until {@code isEnough}, and returns their number. */
+    /** Computes up to {@link #MOST_BATCHES} batches on the calling thread, until {@code isEnough} returns true, and returns their number. */
     public static int compute(BooleanSupplier isEnough) {
         if (isEnough.getAsBoolean()) {
             return 0;

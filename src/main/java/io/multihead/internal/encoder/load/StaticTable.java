@@ -20,10 +20,10 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The folder of a StaticEmbedding module of sentence-transformers: {@code embedding.weight}, one row per token, and {@code tokenizer.json}.
- * Or the folder of model2vec: {@code embeddings}, optionally {@code mapping}, the row of each token, and {@code weights}, a factor of each
- * token, which are applied once, as in sentence-transformers. int8 rows of model2vec are used as integers: no file contains the scale by
- * which they were divided, and model2vec does not multiply by one.
+ * The folder of a StaticEmbedding module of sentence-transformers or of model2vec, with a {@code tokenizer.json}. sentence-transformers writes
+ * {@code embedding.weight}, with one row per token. model2vec writes {@code embeddings} and, optionally, {@code mapping} with the row of each
+ * token and {@code weights} with a factor of each token, which are applied once, as in sentence-transformers. int8 rows of model2vec are used
+ * as integers, because no file contains the scale by which they were divided, and model2vec does not multiply by a scale.
  */
 public final class StaticTable {
     private static final String TABLE = StaticConfig.TABLE + ".weight";
@@ -34,7 +34,7 @@ public final class StaticTable {
     /** The bytes of a table that are accepted for any number of rows. */
     private static final long FEW = 1 << 28;
 
-    /** The largest ratio of a table's bytes to the bytes of its stored rows beyond that, since few rows may stand for many tokens. */
+    /** The largest ratio of the bytes of a larger table to the bytes of its stored rows, since few rows may stand for many tokens. */
     private static final long GROWTH = 64;
 
     private final SafetensorsFolder files;
@@ -158,7 +158,7 @@ public final class StaticTable {
         return all;
     }
 
-    /** Computed in double, as sentence-transformers does with factors in f64, and then rounded to f32. */
+    /** Multiplies a row by a factor, in double, as sentence-transformers does with factors in f64, and rounds the products to f32. */
     private void multiply(long row, double factor, Tensor all, long token) {
         int dim = config.dim();
         for (int i = 0; i < dim; i++) {

@@ -9,13 +9,13 @@ import java.util.Map;
 /**
  * The form in which an encoder of tokens reads queries and documents.
  *
- * @param queryPrefix the token after the first one of a query; empty for none
- * @param documentPrefix the same for a document
- * @param queryTokens the tokens of a query, to which it is truncated, and padded if {@code expands}
+ * @param queryPrefix the token after the first token of a query; empty for none
+ * @param documentPrefix the token after the first token of a document; empty for none
+ * @param queryTokens the number of tokens to which a query is truncated, and padded if {@code expands}
  * @param documentTokens the largest number of tokens of a document
  * @param expands whether masks pad queries
  * @param masksAreSeen whether other tokens see these masks
- * @param skipped tokens of documents that have no vectors, wherever they are: {@code [CLS]}, a prefix and {@code [SEP]} may be among them
+ * @param skipped tokens that have no vectors at any place of a document, possibly including {@code [CLS]}, a prefix and {@code [SEP]}
  */
 public record TokenSettings(
         String queryPrefix,

@@ -18,8 +18,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The files from which a tokenizer was read, as tensors of bytes in a packed file. WordPiece is written as a new file instead, which
- * includes the settings of other files of its folder. Immutable; tensors live as long as the encoder's mapping.
+ * The files from which a tokenizer was read, as tensors of bytes in a packed file. A WordPiece tokenizer is written as a new file instead,
+ * which includes the settings of other files of its folder. Immutable; tensors live as long as the encoder's mapping.
  */
 public final class TokenizerFiles {
     public static final TokenizerFiles NONE = new TokenizerFiles(Map.of());
@@ -27,7 +27,7 @@ public final class TokenizerFiles {
     private static final String JSON = "tokenizer.json";
     private static final String CONFIG = "tokenizer_config.json";
 
-    /** The names of all tensors that a packed file may have of a tokenizer. */
+    /** The names of all tensors that a packed file may have for a tokenizer. */
     static final List<String> NAMES = List.of(JSON, CONFIG);
 
     private final Map<String, Tensor> files;
@@ -66,7 +66,7 @@ public final class TokenizerFiles {
                 : Tokenizers.ofEncoderJson(json);
     }
 
-    /** Returns the input of {@link #read}. */
+    /** Returns the tensors that {@link #read} reads. */
     public Map<String, Tensor> tensors(EncoderTokenizer tokenizer) {
         if (tokenizer instanceof WordPiece wordPiece) {
             return Map.of(JSON, PackedFile.bytes(MemorySegment.ofArray(wordPiece.toTokenizerJson())));

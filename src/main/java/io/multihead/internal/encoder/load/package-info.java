@@ -1,4 +1,4 @@
-/** From the files of encoders to models and their tokenizers: folders, ONNX, packed files. */
+/** Loads encoders and their tokenizers from files: folders, ONNX, packed files. */
 @NullMarked
 package io.multihead.internal.encoder.load;
 

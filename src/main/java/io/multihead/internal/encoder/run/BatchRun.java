@@ -11,11 +11,11 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One pass over texts: fills batches with their sequences in the order of the texts, and computes them. A sequence that has no room in a
- * batch waits for the next batch. Reused for the next pass; not thread-safe.
+ * One pass over texts. It fills batches with the sequences of the texts, in the order of the texts, and computes the batches. A sequence that
+ * has no room in a batch waits for the next batch. An object is reused for the next pass. Not thread-safe.
  */
 public abstract class BatchRun {
-    /** The number of texts if it is unknown. */
+    /** The value of an unknown number of texts. */
     protected static final long UNKNOWN = Long.MAX_VALUE;
 
     protected final EncoderCore core;
@@ -27,7 +27,7 @@ public abstract class BatchRun {
     private Iterator<?> texts = listTexts;
     private long count;
     private long index;
-    /** The largest number of tokens of a batch; its capacity may be larger, after a view for longer texts. */
+    /** The largest number of tokens of a batch; its capacity may be larger, after the pass of a view for longer texts. */
     private int mostTokens;
     /** Whether the text that was opened last has further sequences. */
     private boolean hasText;
@@ -36,9 +36,9 @@ public abstract class BatchRun {
         this.core = core;
     }
 
-    /** Begins with the texts of a list: {@code newCount} texts or, if that is unknown, as many as the list has at the end. */
+    /** Begins with the texts of a list: {@code newCount} texts or, if this number is unknown, as many texts as the list has at the end. */
     protected final void start(List<?> newTexts, long newCount, int mostTokensOfText) {
-        core.requireOpen(); // here too, since without texts nothing is computed
+        core.requireOpen(); // checked here, too, since nothing is computed without texts
         start(listTexts.begin(newTexts), newCount, mostTokensOfText);
     }
 
@@ -57,7 +57,7 @@ public abstract class BatchRun {
 
     /** Computes one batch, and returns false if no text is left. Fails before the batch if the calling thread is interrupted. */
     protected final boolean step() {
-        core.requireOpen(); // here too, since without texts no buffers are taken
+        core.requireOpen(); // checked here, too, since no buffers are taken without texts
         fill();
         if (batch.sequences() == 0) {
             return false;
@@ -103,7 +103,7 @@ public abstract class BatchRun {
     /** Returns the number of tokens of the text's next sequence. */
     protected abstract int length();
 
-    /** Adds that sequence, and returns whether the text has another one. */
+    /** Adds the text's next sequence, and returns whether the text has another sequence. */
     protected abstract boolean add(TokenBatch to);
 
     /** Takes the results from a batch's states. */
@@ -127,8 +127,8 @@ public abstract class BatchRun {
     }
 
     /**
-     * Adds a sequence with some tokens of the text, between the first and the last token that the tokenizer puts around them. If the
-     * tokenizer puts none there, another token represents a sequence without tokens.
+     * Adds a sequence with some tokens of the text, between the first and the last token that the tokenizer puts around texts. If the tokenizer
+     * puts no tokens around texts, token 0 represents a sequence without tokens.
      */
     protected final void addTokens(TokenBatch to, int from, int end) {
         boolean isEnded = core.tokenizer.specialTokenCount() > 0;

@@ -15,7 +15,7 @@ public final class IdleRuns<R extends BatchRun> {
         this.maker = maker;
     }
 
-    /** Takes a run over texts, to be given back at its end. */
+    /** Takes a run over texts, which must be given back at its end. */
     public R take() {
         R run;
         synchronized (idle) {

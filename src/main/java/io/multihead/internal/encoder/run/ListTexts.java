@@ -5,7 +5,10 @@ import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.RandomAccess;
 
-/** The texts, or token ids, of a list by their index. Reused: a list's own iterator would be a new object for each call. */
+/**
+ * Iterates over the texts, or token ids, of a list by their index. The object is reused, because a list's own iterator would be a new object
+ * for each call.
+ */
 public final class ListTexts implements Iterator<Object> {
     private List<?> texts = List.of();
     private int next;

@@ -7,8 +7,8 @@ import io.multihead.text.TokenBuffer;
 import java.util.Arrays;
 
 /**
- * How two texts become one sequence: {@code [CLS] first [SEP] second [SEP]}, where the second text and its {@code [SEP]} have the token
- * type that the tokenizer's files state.
+ * The form in which two texts become one sequence: {@code [CLS] first [SEP] second [SEP]}, where the second text and its {@code [SEP]} have the
+ * token type that the tokenizer's files state.
  *
  * @param begin id of the token before the first text
  * @param between ids of the tokens between the texts, of the first text's type

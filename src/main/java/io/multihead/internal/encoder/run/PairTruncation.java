@@ -2,8 +2,8 @@ package io.multihead.internal.encoder.run;
 
 /**
  * The numbers of tokens that remain of two texts with too many tokens for one sequence: strategy {@code longest_first} of HuggingFace's
- * tokenizers. The longer text is truncated until both are equally long, then both are. If the number of tokens is odd, the text that was
- * longer keeps one more, or the second text if they were equally long.
+ * tokenizers. The longer text is truncated until both texts are equally long, and then both texts are truncated. If the number of tokens is
+ * odd, the text that was longer keeps one more token, or the second text if they were equally long.
  */
 public final class PairTruncation {
     private PairTruncation() {}

@@ -18,9 +18,9 @@ public final class RerankRun extends BatchRun {
     private final PairFormat format;
     private final TokenBuffer query = new TokenBuffer();
     private final double[] buffer;
-    /** Outputs of the head's first layer, as many as a batch has sequences. */
+    /** The outputs of the head's first layer, one row for each sequence of a batch. */
     private final RowViews rows;
-    /** By number of sequences, their indices. */
+    /** The indices of the sequences, by the number of sequences. */
     private int[] @Nullable [] indices = {};
 
     private double[] outputs = NONE;

@@ -3,13 +3,13 @@ package io.multihead.internal.encoder.run;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The sequences of a batch as parts of texts. Reused from batch to batch; not thread-safe. */
+/** The sequences of a batch as parts of texts. An object is reused from batch to batch. Not thread-safe. */
 public final class TextParts {
     private final List<Part> parts = new ArrayList<>();
 
     /** A part of a text. */
     public static final class Part {
-        /** Its own tokens. */
+        /** The number of tokens of the part itself. */
         public int tokens;
         /** The number of its first tokens that pooling ignores: the prompt and the token before it. */
         public int prompt;

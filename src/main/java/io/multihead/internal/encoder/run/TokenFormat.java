@@ -11,7 +11,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * How a text becomes a sequence: {@code [CLS] prefix text [SEP]}, followed by masks up to a length (Khattab and Zaharia 2020, section 3.2).
+ * The form in which a text becomes a sequence: {@code [CLS] prefix text [SEP]}, followed by masks up to a length (Khattab and Zaharia 2020,
+ * section 3.2).
  */
 public final class TokenFormat {
     private static final String MASK = "[MASK]";
@@ -77,7 +78,8 @@ public final class TokenFormat {
     }
 
     /**
-     * Skips the unknown token for a word that is not a token, and treats tokens around a text like tokens in it, as PyLate does.
+     * Returns the format of documents. As in PyLate, a skipped word that is not a token stands for the unknown token, and tokens around a text
+     * are treated like tokens in the text.
      */
     public static TokenFormat ofDocuments(Ids ids, TokenSettings settings) {
         EncoderTokenizer tokenizer = ids.tokenizer;

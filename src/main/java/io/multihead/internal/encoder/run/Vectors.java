@@ -2,7 +2,10 @@ package io.multihead.internal.encoder.run;
 
 import java.util.Arrays;
 
-/** Collects vectors in the order of their texts, whose number may differ from the list's first report. Reused. */
+/**
+ * Collects vectors in the order of their texts. The number of texts may differ from the number that the list reports first. An object is
+ * reused.
+ */
 public final class Vectors implements VectorSink {
     private static final float[][] NONE = {};
 
