@@ -286,8 +286,8 @@ public final class NibbleTiles {
     }
 
     /**
-     * Widens {@code depth} rows of a panel for {@link #tiles4}: of each word, for each of four steps, both halves are shifted down by that
-     * number of fields, {@code [step][32 columns]} words.
+     * Widens {@code depth} rows of a panel for {@link #tiles4} to {@code [step][32 columns]} words. In each of four steps, both halves of
+     * each word are shifted down by the number of the step, in fields.
      */
     public static void widen(MemorySegment panels, long b0, int depth, MemorySegment to) {
         MemorySegment b = NativeMemory.known(panels);

@@ -40,7 +40,10 @@ final class Parser {
         return all;
     }
 
-    /** Reads statements up to one of some names, which is not consumed; up to the end of the template if there are no names. */
+    /**
+     * Reads statements up to a tag with one of some names, which is not consumed, or up to the end of the template if there are
+     * no names.
+     */
     private List<Statement> body(Set<String> ends) {
         if (++depth > DEEPEST) {
             throw tokens.fail("statements nested deeper than " + DEEPEST);

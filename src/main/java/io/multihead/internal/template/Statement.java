@@ -34,7 +34,7 @@ sealed interface Statement {
     /** {@code if}, {@code elif} and {@code else}. */
     record If(List<Branch> branches, List<Statement> otherwise, int line) implements Statement {}
 
-    /** {@code for}; several targets receive the elements of each element. */
+    /** {@code for}. If there are several targets, they receive the parts of each element. */
     record For(
             List<Target> targets,
             Expression elements,

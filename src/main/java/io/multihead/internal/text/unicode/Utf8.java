@@ -37,7 +37,7 @@ public final class Utf8 {
     /**
      * Writes a text as UTF-8, with unpaired surrogates as U+FFFD, and returns the end.
      *
-     * @param to has {@link #MOST_PER_CHAR} bytes for each {@code char}
+     * @param to receives the bytes, with room for {@link #MOST_PER_CHAR} bytes for each {@code char}
      */
     public static int encode(char[] text, int from, int end, byte[] to) {
         int size = 0;
