@@ -16,7 +16,7 @@ class DTypeCodecTest {
 
     /** Kinds of heap memory of f32 elements, each 24 bytes long and part of a longer array. */
     enum Heap {
-        /** Read and written as an array. */
+        /** The kind of memory that layers keep intermediate results in. */
         FLOATS(MemorySegment.ofArray(new float[10]).asSlice(8, 24)),
         /** An array of another type. */
         BYTES(MemorySegment.ofArray(new byte[40]).asSlice(8, 24)),
