@@ -50,7 +50,7 @@ record DecoderFiles(
 
     private static final String INDEX = ".index.json";
     private static final long MOST_BYTES = 1L << 28;
-    /** A fixed time, shortly after the earliest time that an archive can store, which needs no extra field. */
+    /** A fixed time that needs no extra field. It is shortly after the earliest time that an archive can store. */
     private static final LocalDateTime NO_TIME = LocalDateTime.of(1980, 1, 1, 0, 2);
 
     /** The files that were read, as tensors of bytes by their names in a packed file. */

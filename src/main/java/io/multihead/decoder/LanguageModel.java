@@ -166,8 +166,8 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * Returns a model made of parts of the program, which may be the program's implementations. The model has sessions, batches, chats and
-     * embeddings like a model from a file. Its sessions cannot be saved, because no file identifies the model.
+     * Returns a model made of parts of the program, which may be the program's own implementations. The model has sessions, batches, chats
+     * and embeddings like a model from a file. Its sessions cannot be saved, because no file identifies the model.
      *
      * @param cpu the threads of every call; the caller owns this object
      * @param model the stack; the caller owns its weights, which must stay open as long as this model is open

@@ -33,7 +33,7 @@ final class RankedTokens {
     private int count;
     /**
      * Arrays for the radix sort of {@link #takeMany}: the keys, a copy of the keys, and the counts of a digit. The upper half of a key is
-     * the distance from the largest probability, and the lower half is the id.
+     * the distance from the largest probability of the sorted tokens, and the lower half is the id.
      */
     private long[] keys = {};
 

@@ -5,8 +5,8 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 
 /**
- * Keeps the samplers of finished calls for later calls. There are as many samplers as calls have run at the same time. Each sampler serves
- * all sessions of its call. Thread-safe.
+ * Keeps the samplers of finished calls for later calls. There are as many samplers as were in use at the same time. One sampler serves all
+ * sessions of its call, except for choices in parallel ({@link ParallelChoice}). Thread-safe.
  */
 final class SamplerPool {
     private final int vocabulary;

@@ -101,7 +101,7 @@ public final class TokenMask {
     /**
      * Forbids every token that another mask does not allow.
      *
-     * @param other a mask of any size; tokens beyond the end of this mask become forbidden
+     * @param other a mask of any size; tokens beyond the end of {@code other} become forbidden
      */
     public void retain(TokenMask other) {
         int shared = Math.min(words.length, Checks.notNull(other, "other").words.length);
