@@ -123,8 +123,8 @@ public final class Mask {
 
     /**
      * Returns a mask that hides the keys that are padding, like a boolean {@code key_padding_mask} of PyTorch's {@code
-     * nn.MultiheadAttention}. The keys still exist: unlike {@link #keyLengths}, this mask does not change positions. To add values to the
-     * scores of padded keys, use {@code Mask.bias(padding.reshape(batch, 1, 1, keys))}.
+     * nn.MultiheadAttention}. The keys still exist: unlike {@link #keyLengths}, this mask does not change positions. For a
+     * floating-point padding that is added to the scores, use {@code Mask.bias(padding.reshape(batch, 1, 1, keys))}.
      *
      * @param padding I8, not zero where a key is padding; {@code [batch, keys]}, or {@code [keys]} for the whole batch
      * @return the mask, which shares the memory

@@ -112,7 +112,7 @@ final class CacheChecks {
         }
     }
 
-    /** Returns the largest number of pages whose owners, writers and flags fit in Java arrays of half of the heap. */
+    /** Returns the largest number of pages whose owners, writers and flags fit in Java arrays and in half of the heap. */
     private static long mostPages(PageLayout layout) {
         long bytes = 2 * Integer.BYTES + layout.allHeads();
         return Math.min(

@@ -99,7 +99,7 @@ final class KeyWindow {
         }
     }
 
-    /** Returns the first page of a snapshot. With this page, the last token of the snapshot can be computed again, for its logits. */
+    /** Returns the first page of a snapshot. With the pages from it on, the last token can be computed again, for its logits. */
     private long firstOf(Mark mark) {
         return pageOf(firstSeen(mark.length - 1));
     }

@@ -112,7 +112,7 @@ public final class Execution implements AutoCloseable {
         return arrays.take(length);
     }
 
-    /** Keeps an array for later calls; above 64 MiB in total, only while calls use it. */
+    /** Keeps an array for later calls; above 64 MiB in total, arrays that have not been used for long are dropped. */
     public void giveBack(float[] floats) {
         arrays.giveBack(floats);
     }

@@ -8,7 +8,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** The tensors and settings that the workers of one call read and write. Threads share it and do not change it. */
+/** The tensors and settings that the workers of one call read and write. Threads share this object and do not change it. */
 final class ForwardArguments {
     final AttentionProblem problem = new AttentionProblem();
     final BoundMask mask = new BoundMask();
