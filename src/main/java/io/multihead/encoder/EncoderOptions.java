@@ -13,7 +13,8 @@ import java.util.List;
  *     prompt
  * @param normalization whether vectors have length 1
  * @param dimension the largest number of elements of a vector, at least 1; longer vectors are truncated
- * @param maxTokens the largest number of tokens of a text, or of a part of a text, including {@code [CLS]} and {@code [SEP]}; at least 3
+ * @param maxTokens the largest number of tokens of a text, or of a part of a text, including {@code [CLS]} and {@code [SEP]}; at least 3,
+ *     or 1 for static embeddings
  * @param longTexts the treatment of longer texts
  * @param prompt the prefix of each text; empty for none
  */

@@ -69,8 +69,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
      * inside an archive, the weights are read into native memory instead.
      *
      * <p>The path may also be a GGUF file of llama.cpp's architectures {@code bert}, {@code nomic-bert} and {@code modern-bert}, whose weights stay
-     * in their format. Such a file has the pooling, but no prompts and no normalization. Vectors therefore have length 1, as in llama.cpp, and texts
-     * have no prompts. Texts may have as many tokens as the model has positions.
+     * in their format. Such a file has the pooling, but no prompts and no normalization. Vectors have length 1, as in llama.cpp, and texts have
+     * no prompts. Texts may have as many tokens as the model has positions.
      *
      * <p>Settings that a file does not name have the defaults of transformers and sentence-transformers. Without {@code modules.json}, pooling is
      * the mean, vectors are not normalized, and lengths and prompts in {@code sentence_bert_config.json} and {@code
@@ -240,7 +240,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
      * Representation Learning"). If vectors have length 1, truncated vectors have length 1, too. {@code truncate_dim} of a folder truncates after
      * its Normalize module, as in sentence-transformers, so the length of these vectors is below 1.
      *
-     * @param dimension the number of elements of a vector, from 1 to the number of the model's vectors
+     * @param dimension the number of elements of a vector, from 1 to the number of elements of the model's vectors
      * @return a view that shares the weights: closing either closes both
      * @throws IllegalArgumentException if the model's vectors have fewer elements
      */

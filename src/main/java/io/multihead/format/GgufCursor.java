@@ -60,8 +60,8 @@ final class GgufCursor {
     }
 
     /**
-     * Reads a count of items, each of which takes at least {@code leastBytes} bytes. A count that exceeds the remaining bytes is refused before
-     * it is used.
+     * Reads a count of items, each of which takes at least {@code leastBytes} bytes. A count of more items than the remaining bytes can hold is
+     * refused before it is used.
      */
     long readCount(int leastBytes, String what) {
         long count = read64(what);

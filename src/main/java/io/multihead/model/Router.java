@@ -48,7 +48,7 @@ public final class Router {
      *
      * @param logits the linear layer from a state to a logit for each expert
      * @param used the number of experts of a token
-     * @throws IllegalArgumentException if the number is below 1, or there are fewer experts
+     * @throws IllegalArgumentException if the number is below 1, or there are fewer experts than this number
      */
     public static Router of(PackedLinear logits, int used) {
         int experts = Checks.notNull(logits, "logits").outputs();

@@ -55,7 +55,7 @@ public final class TokenBatch {
     /** The boundaries by the number of sequences, since attention needs arrays of the exact length. */
     private @Nullable Boundaries[] boundaries = new Boundaries[FIRST_SEQUENCES];
 
-    /** Scratch of calls for a number of sequences; a later batch changes it, and no caller outside this package gets it. */
+    /** Scratch of calls for a number of sequences. A later batch changes it. Callers outside this package get only the arrays of rows. */
     private static final class Boundaries {
         final long[] offsets;
         final long[] keys;

@@ -292,8 +292,8 @@ public final class Transformer {
      * @param cpu threads and scratch
      * @param batch tokens of sequences, at least one each
      * @param buffers buffers of this model
-     * @param weights {@code [layers, heads, tokens, keys]}, written: a layer for each block with attention; the number of keys is the length of
-     *     the longest sequence
+     * @param weights {@code [layers, heads, tokens, keys]}, written: a layer for each attention with its own keys; the number of keys is the length
+     *     of the longest sequence
      * @throws IllegalArgumentException as in the other method, or if the shape of the weights does not fit; this is found after the tokens were
      *     added to the cache
      */

@@ -16,7 +16,7 @@ public interface EncoderConfig {
     int BATCH_TOKENS = 512;
 
     /**
-     * Returns whether a token's state is a row of a table, independent of its sequence. Such texts have no special tokens around them, may be
+     * Returns whether a token's state is a row of a table, independent of its sequence. Then texts have no special tokens around them, may be
      * divided at any token, and have means as vectors.
      */
     default boolean isStatic() {
