@@ -27,7 +27,7 @@ public final class GatedLinear extends ComposedLayer {
     private final Sequence gate;
     private final Layer up;
 
-    /** The inner layer is a sequence of both layers, which only defines the names of parameters. */
+    /** The inner layer is a sequence of both layers, which defines the names of parameters and computes nothing. */
     private GatedLinear(Layer gate, Layer function, Layer up) {
         super(Sequence.of(new Part(GATE, gate), new Part(UP, up)));
         this.gate = Sequence.of(new Part("", gate), new Part("", function));

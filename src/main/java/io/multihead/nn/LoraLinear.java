@@ -32,7 +32,7 @@ public final class LoraLinear extends ComposedLayer {
     private final Linear up;
     private final double scale;
 
-    /** The inner layer is a sequence of all three layers, which only defines the names of parameters. */
+    /** The inner layer is a sequence of all three layers, which defines the names of parameters and computes nothing. */
     private LoraLinear(Linear base, Linear down, Linear up, double scale) {
         super(Sequence.of(new Part(BASE, base), new Part(A, down), new Part(B, up)));
         this.base = base;

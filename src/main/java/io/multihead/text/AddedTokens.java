@@ -118,7 +118,7 @@ final class AddedTokens {
                 || buffer.prompt.nextContent(from - EncodeBuffer.START) >= end - EncodeBuffer.START;
     }
 
-    /** Returns these tokens, with further tokens that any text may contain. */
+    /** Returns these tokens, of which any text may contain the tokens that are also in {@code anyText}. */
     AddedTokens alsoIn(AddedTokens anyText) {
         AddedTokens all = new AddedTokens(tokens);
         BitSet ids = new BitSet();

@@ -324,8 +324,8 @@ public final class BertLayers {
     }
 
     /**
-     * Writes a folder: the weights as {@code model.safetensors}, and copies of the settings and tokenizer files of the folder that the encoder was
-     * loaded from.
+     * Writes a folder: copies of the settings and tokenizer files of the folder that the encoder was loaded from, and then the weights as
+     * {@code model.safetensors}.
      *
      * @param folder created if it does not exist; not the folder that the encoder was loaded from
      * @throws IOException if writing fails

@@ -110,8 +110,8 @@ public final class Blocking {
     /**
      * Returns {@link #WALK}: half a panel if L1 has room for 32 KiB of it in addition to the rows in use but not for all of it, and L2 has 2 MiB
      * or more, which has a longer latency. A tile alone then runs at 186 instead of 168 GFLOP/s on an Intel Xeon, whose L1 has 48 KiB. Zen 5 has
-     * the same L1 and an L2 of 1 MiB, and is up to 3 % slower with half a panel. An L1 of 32 KiB holds neither size. Narrower vectors read one
-     * line of each row at a time, so a tile reads only half of a panel.
+     * the same L1 and an L2 of 1 MiB, and is up to 3 % slower with half a panel. In an L1 of 32 KiB, neither size stays. Narrower vectors read
+     * one line of each row at a time, so a tile reads only half of a panel.
      *
      * @param lanes the lanes of a vector
      */

@@ -38,7 +38,7 @@ public final class HalfPanels {
     static final float F16_FACTOR = 0x1p112f;
 
     /**
-     * Panels of bf16. Infinity and NaN of bf16 need no special treatment: the mask clears the bit that identifies them, so no element has
+     * Panels of bf16. Infinity and NaN of bf16 need no special treatment: the mask clears the bit that is given for them, so no element has
      * this bit.
      */
     public static final HalfPanels BF16 = new HalfPanels(0, 0xffff0000, 1f, 1);

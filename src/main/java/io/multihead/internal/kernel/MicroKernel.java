@@ -26,8 +26,8 @@ import jdk.incubator.vector.FloatVector;
  * registers for B and up to three for A, of 32 registers; with 16 registers ({@link Lanes#FEW_REGISTERS}), tiles have five rows. {@code k}
  * counts from the start of a chain, not of the panel, which takes fewer additions for addresses: tiles of five and four rows are 2 to 5 % and
  * 4 to 12 % faster (Zen 3), and tiles of six rows 1 to 2 % in chains of 64 (Zen 4). A tile only stores its results. With an addition to C at
- * the end, C2 reaches its limit of nodes before it has inlined every vector operation, and boxes the rest, which runs at 1/15 of the speed (12
- * rows).
+ * the end, C2 reaches its limit of nodes before it has inlined every vector operation, and boxes the rest: the tile runs at 1/15 of the speed
+ * (12 rows).
  *
  * <p>The sums of chains are arguments of {@code add}, never receivers. C2 inlines a call only if it knows the receiver's class: the class of a
  * chain follows from the multiply-adds, but the class of a sum only from the addition itself, which leaves the type profile of the call within

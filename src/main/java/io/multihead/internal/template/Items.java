@@ -4,7 +4,7 @@ import java.util.List;
 
 /** A list, a tuple, or another object with elements. */
 final class Items {
-    /** The kind of an object, with its name in Python. */
+    /** The kind of an object. */
     enum Kind {
         LIST,
         TUPLE,

@@ -33,7 +33,7 @@ record Token(Kind kind, String text, int line) {
         return kind == expected && text.equals(expectedText);
     }
 
-    /** Returns the name of the kind in messages. */
+    /** Returns the name of the token in messages. */
     String described() {
         return switch (kind) {
             case END -> "the end of the template";

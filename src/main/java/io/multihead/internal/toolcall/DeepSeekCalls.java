@@ -89,7 +89,7 @@ public final class DeepSeekCalls extends CallSyntax {
         return behind < 0 && ended ? first : behind;
     }
 
-    /** Returns malformed calls that end after the mark, or at the end of the text. */
+    /** Returns malformed calls that end after the mark or at the end of the text, or open calls while the mark may follow. */
     private static Reading broken(List<Reading.Part> calls, String text, int from, boolean ended, String problem) {
         int close = text.indexOf(CALLS_END, from);
         if (close < 0 && !ended) {

@@ -91,7 +91,7 @@ public final class MultiHeadConfig {
             Checks.atLeast(keyValue, 1, "keyValueHeads");
             Checks.atLeast(headDim, 1, "headDim");
             Checks.atLeast(valueDim, 1, "valueDim");
-            // below this limit, the widths of all three projections add up without overflow
+            // up to this limit, the widths of all three projections add up without overflow
             long most = Long.MAX_VALUE / 3 / query;
             requireAtMost(headDim, most, query, "headDim");
             requireAtMost(valueDim, most, query, "valueDim");

@@ -57,7 +57,7 @@ final class TokenizerSettings {
     private final Source config;
     private final Source map;
     private final Source added;
-    /** The file that names the class, or the file that should name it. */
+    /** The file that names the class, or the file that could name it. */
     private final Source named;
 
     private final String type;

@@ -63,8 +63,8 @@ public final class WordPieceJson {
         model.require("type", "WordPiece");
         model.require("max_input_chars_per_word", (long) WordPieceModel.LONGEST_WORD);
         String prefix = model.text("continuing_subword_prefix");
-        // with this prefix, the only word that begins with it is # itself, and longer pieces with the prefix only
-        // continue words
+        // if the prefix begins with #, the only word that begins with the prefix is # itself, and longer pieces with
+        // the prefix only continue words
         if (!prefix.startsWith("#")) {
             throw model.fail("continuing_subword_prefix", WordPieceModel.PREFIX);
         }
