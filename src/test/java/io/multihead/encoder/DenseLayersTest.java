@@ -290,13 +290,15 @@ class DenseLayersTest extends TinyModelFolder {
         Path modules = folder.resolve("modules.json");
         String before = Files.readString(modules);
         Files.writeString(modules, before.replace("Normalize\"", "Pooling\""));
-        assertFails("modules.type: sentence_transformers.models.Pooling; expected a Transformer, a Pooling, optional Dense and Normalize modules");
+        assertFails(
+                "modules.type: sentence_transformers.models.Pooling; expected a Transformer, a Pooling, optional Dense and Normalize modules");
         Files.writeString(
                 modules,
                 before.replace("Dense\"", "x\"")
                         .replace("Normalize\"", "Dense\"")
                         .replace("x\"", "Normalize\""));
-        assertFails("modules.type: sentence_transformers.models.Dense; expected a Transformer, a Pooling, optional Dense and Normalize modules");
+        assertFails(
+                "modules.type: sentence_transformers.models.Dense; expected a Transformer, a Pooling, optional Dense and Normalize modules");
         Files.writeString(modules, before);
         Files.delete(folder.resolve("2_Dense/model.safetensors"));
         assertThrows(NoSuchFileException.class, this::load);
