@@ -25,7 +25,7 @@ final class Sections {
               order statistics with a probability of at least 90 %. **verdict**: ahead or behind if the interval is on one side of 1, else level.
               Fewer than five rounds have no verdict. One verdict in sixteen is chance, half of them on each side.
             - **of the limit**: GFLOP/s divided by the FMA peak, or GB/s divided by the read bandwidth, of the same number of threads. The limit is
-              the highest value that a fork of the probe reached. If the limit of two threads was not measured, it is twice the limit of one thread.
+              the highest value that a fork of the probe reached. If the peak of two threads was not measured, it is twice the peak of one thread.
               GB/s count each weight, key and value once. Data in the processor's caches can be read faster than memory.
             - If each call was timed separately (`Sampled`), **ms** is the median call, **p99** is the 99th percentile divided by the median, and
               **B/call** is the number of bytes that a call allocates, including JMH's own allocations.
