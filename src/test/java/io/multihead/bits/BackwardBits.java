@@ -8,7 +8,7 @@ import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** Calls of attention backward with every option of forward, every element type, and gradients of bias, log-sum-exp and weights. */
+/** Calls of attention backward with masks and dropout, every element type, and gradients of bias, log-sum-exp and weights. */
 final class BackwardBits {
     private static final Shapes SMALL = new Shapes(2, 4, 2, 20, 35, 12, 21);
 

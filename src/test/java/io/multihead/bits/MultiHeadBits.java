@@ -116,7 +116,7 @@ final class MultiHeadBits {
         }
     }
 
-    /** Runs inference only, because backward has no window and no score options. */
+    /** Runs inference with a window and score options. */
     private static void window(Bits bits) {
         ScoreOptions scores =
                 ScoreOptions.NONE.withSoftCap(5).withSinks(1, 0, -1, 2).withSlopes(0.5f, 0.25f, 0.1f, 1);

@@ -83,7 +83,7 @@ final class ScoreBits {
         return score * (1 + (batch + head + query + key) % 3);
     }
 
-    /** Returns the options that both forward and backward have. */
+    /** Returns options with a mask or dropout, for forward and backward. */
     static Map<String, AttentionOptions> differentiable(Bits bits, Shapes size) {
         Map<String, AttentionOptions> all = new LinkedHashMap<>();
         masks(bits, size).forEach((name, mask) -> all.put(name, AttentionOptions.DEFAULT.withMask(mask)));

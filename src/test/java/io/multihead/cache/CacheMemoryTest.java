@@ -30,7 +30,7 @@ class CacheMemoryTest {
     private static final long LIMIT = 500_000;
 
     private static final int WINDOW = 64;
-    /** A sequence evicts whole blocks of 256 tokens, of which at most 255 are before the window, and has whole pages of 64 tokens. */
+    /** A sequence evicts whole blocks of 256 tokens, so it keeps at most 255 tokens before the window, and has whole pages of 64 tokens. */
     private static final int MOST_TOKENS = WINDOW + 256;
 
     private final KeyValueCache cache = KeyValueCache.paged(Config.of(1, 1, 4), 8 * 64 * 144);

@@ -41,7 +41,7 @@ final class Gemma4File {
 
     private final SplittableRandom random;
     private final Map<String, Tensor> weights = new LinkedHashMap<>();
-    /** The number of key heads of layers without a window. In folders, all layers have the same number. */
+    /** The number of key heads of layers without a window. In folders of small models, all layers have the same number. */
     private final int globalKeyHeads;
 
     private final boolean large;

@@ -36,7 +36,7 @@ public final class OnnxFile {
     /**
      * Returns a BERT encoder as PyTorch's exporter writes it. Matrices of layers are transposed, and named after their index in the graph.
      *
-     * @param the weights by their names in PyTorch
+     * @param weights the weights by their names in PyTorch
      * @param constants the constants that nodes add or divide by, by the names of the nodes
      * @param activation the operation of the activation
      */

@@ -195,8 +195,8 @@ class ExpertsProperties {
     }
 
     /**
-     * Returns the rows for which rounding cannot change the choice of experts. If there is none, returns the first row,
-     * changed until its choice is clear.
+     * Returns the rows for which rounding cannot change the choice of experts. If there is none, returns another
+     * random row with such a choice.
      */
     private static Tensor clear(Case c, Tensor x) {
         double least = 257 * U * 100;

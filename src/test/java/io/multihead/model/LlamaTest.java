@@ -40,8 +40,8 @@ class LlamaTest {
     private static final int WORDS = 50;
     private static final int LAYERS = 2;
     /**
-     * The bound of {@code TransformerProperties}, here with products of up to 96 terms and norms of 64. The error of
-     * values is at most a tenth of their size.
+     * The bound of {@code TransformerProperties}, here with products of up to 96 terms and norms of 64. It is relative
+     * to the largest logit.
      */
     private static final double MOST = (LAYERS + 1) * 900 * 0x1p-24;
 

@@ -269,7 +269,7 @@ class TransformerProperties {
         for (int token = 0; token < tokens; token++) {
             one(ofFirst, ids[token]);
             first.forward(SERIAL, ofFirst, buffers);
-            one(ofSecond, -1); // -1 is not a row of any table, since ids are not read
+            one(ofSecond, -1); // ids are not read: -1 is not a row of any table
             second.forwardFrom(SERIAL, ofSecond, strided(buffers.states()), buffers);
             int dim = c.shape.dim();
             float[] row = Arrays.copyOfRange(expected, token * dim, (token + 1) * dim);

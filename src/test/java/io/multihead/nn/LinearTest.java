@@ -164,8 +164,8 @@ class LinearTest {
     }
 
     /**
-     * The gradient of the input is within the bound of a product with the panels' elements. The gradient of the bias is
-     * the same.
+     * The gradient of the input is within the bound of a product with the panels' elements. The gradient of the bias does
+     * not depend on the format.
      */
     @Test
     void frozenWeightsOfAnyFormatHaveGradientsOfInputs() {

@@ -33,8 +33,8 @@ public final class Tries implements AroundPropertyHook {
     }
 
     /**
-     * Returns the tries to run instead of the annotated tries: at least {@link #LEAST}, but not more than the annotated
-     * tries.
+     * Returns the tries to run instead of the annotated tries: at least {@link #LEAST}, or the annotated number if it
+     * is smaller.
      */
     static int scaled(int tries, double factor) {
         return Math.toIntExact(Math.max(Math.min(tries, LEAST), Math.round(tries * factor)));

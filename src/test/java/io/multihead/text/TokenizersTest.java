@@ -154,7 +154,7 @@ class TokenizersTest {
         assertTrue(message.endsWith("WordPiece, Unigram, or BPE over bytes, for an encoder"), message);
     }
 
-    /** model2vec omits the unknown token of a file, except if a text contains it literally. */
+    /** model2vec omits the unknown token of a file, even if a text contains it literally. */
     @Test
     void unknownTokensOfBytePairsMayBeLeftOut() {
         byte[] file = BYTES.replace("\"dropout\": null", "\"unk_token\": \"<|end|>\", \"dropout\": null")

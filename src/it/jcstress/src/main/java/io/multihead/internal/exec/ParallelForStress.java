@@ -107,8 +107,8 @@ public final class ParallelForStress {
     }
 
     /**
-     * There are two strips, with two tasks and with one task. Each thread begins with a task of another strip, and each
-     * task runs once.
+     * There are two strips, with two tasks and with one task. Each thread begins with a task of a different strip,
+     * and each task runs once.
      */
     @JCStressTest
     @Outcome(id = "111, 111", expect = ACCEPTABLE, desc = "every task once, before the return")
