@@ -107,7 +107,7 @@ final class HeadExhibits {
         int pairs = cosine.length * (cosine.length - 1) / 2;
         return new Exhibit(
                 "Diversity of heads",
-                "The cosine of the angle between the weight matrices of two heads: 1 if both attend equally.",
+                "The cosine of the angle between the weight matrices of two heads: 1 if both have the same weights.",
                 List.of(WeightMap.pairs("diversity", "Cosine similarity of heads", "1: alike", cosine, "%.2f")),
                 format(
                         "Heads %d and %d are most alike (%.3f), heads %d and %d differ most (%.3f); the mean over %d pairs is %.3f.",

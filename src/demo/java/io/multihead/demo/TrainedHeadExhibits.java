@@ -136,7 +136,7 @@ final class TrainedHeadExhibits {
                 "Diversity and entropy of the trained heads, by layer",
                 format(
                         "%s on the whole paragraph, %d tokens. Entropy is %.2f bits if a token attends to all tokens equally. Diversity is 0 "
-                                + "if all heads of a layer attend equally. For comparison, the exhibits below show an untrained layer.",
+                                + "if all heads of a layer attend alike. For comparison, the exhibits below show an untrained layer.",
                         TrainedModel.NAME, paragraph.tokens().size(), even),
                 List.of(
                         entropies(),

@@ -20,8 +20,8 @@ import org.junit.jupiter.api.Test;
 
 /**
  * The memory of a step is compared with the formulas of the page. After the step, the Compute holds all arrays of the
- * pass and of its backward, and the scratch memory of its thread. All arrays together are smaller than 64 MiB, which
- * is the limit for kept arrays.
+ * pass and of its backward, and the scratch memory of its thread. All arrays together are smaller than 64 MiB, below
+ * which all are kept.
  */
 class StepMemoryTest {
     private static final int LAYERS = 6;
