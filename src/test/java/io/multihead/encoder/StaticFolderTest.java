@@ -110,7 +110,7 @@ class StaticFolderTest {
         TinyStatic.write(folder, ROWS, true);
         Path modules = folder.resolve("modules.json");
         Files.writeString(modules, TinyStatic.MODULES.replace("Normalize\"", "Pooling\""));
-        assertFails("modules.type: sentence_transformers.models.Pooling; expected a Transformer, a Pooling, perhaps");
+        assertFails("modules.type: sentence_transformers.models.Pooling; expected a Transformer, a Pooling, optional");
         TinyDense.of(2, "1_Normalize", new DenseLayer.Config(20, 10, true, DenseFunction.TANH, false))
                 .write(folder, DType.F32);
         Files.writeString(modules, TinyStatic.MODULES.replace("models.Normalize", "models.Dense"));
