@@ -7,6 +7,7 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A pushdown automaton over bytes. A move of a state reads a byte of a range, reads nothing, or calls the rule at another state and
@@ -45,15 +46,15 @@ final class Machine {
     private int[] callee = new int[64];
 
     private final List<String> tokens = new ArrayList<>();
-    /** The JSON pointers of schemas by the first states of their rules, in the order of the rules. */
-    private final Map<Integer, String> schemas = new LinkedHashMap<>();
+    /** The JSON pointers of schemas by the first states of their rules, in the order of the rules; null after {@link #trim}. */
+    private @Nullable Map<Integer, String> schemas = new LinkedHashMap<>();
 
     private boolean[] end = new boolean[64];
     /** The number of arbitrary plain characters that a state accepts. */
     private int[] plain = new int[64];
 
-    /** The first states of the rules of whole schemas. */
-    private final List<Integer> roots = new ArrayList<>();
+    /** The first states of the rules of whole schemas; null after {@link #trim}. */
+    private @Nullable List<Integer> roots = new ArrayList<>();
 
     /** Creates a machine without states. It may have at most {@code mostMoves} states and at most {@code mostMoves} moves. */
     Machine(int mostMoves) {
@@ -107,21 +108,21 @@ final class Machine {
 
     /** Records a state as the first state of a schema's rule. The error for a schema without conforming values needs this state. */
     void setSchema(int state, String path) {
-        schemas.put(state, path);
+        schemas().put(state, path);
     }
 
     /** Requires that a value conforms to the schema whose rule begins at a state. */
     void addRoot(int state) {
-        roots.add(state);
+        roots().add(state);
     }
 
     List<Integer> roots() {
-        return roots;
+        return Checks.notNull(roots, "roots");
     }
 
-    /** Returns the JSON pointers of schemas by the first states of their rules; empty after {@link #trim}. */
+    /** Returns the JSON pointers of schemas by the first states of their rules, before {@link #trim}. */
     Map<Integer, String> schemas() {
-        return schemas;
+        return Checks.notNull(schemas, "schemas");
     }
 
     /** Adds a state without moves. */
@@ -239,8 +240,8 @@ final class Machine {
 
     /** Releases memory that was reserved for more states. */
     void trim() {
-        schemas.clear();
-        roots.clear();
+        schemas = null;
+        roots = null;
         first = Arrays.copyOf(first, states);
         end = Arrays.copyOf(end, states);
         plain = Arrays.copyOf(plain, states);

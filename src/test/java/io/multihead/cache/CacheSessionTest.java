@@ -104,7 +104,8 @@ class CacheSessionTest {
         Path file = folder.resolve("session");
         CacheSession.save(CPU, cache, file, 0, 1);
         try (Arena arena = Arena.ofConfined()) {
-            // 300 tokens are in five blocks; the fork has evicted the blocks that it shared, and has two separate blocks
+            // 300 tokens are in five blocks; the fork has evicted the blocks that it shared, and has two separate
+            // blocks
             Tensor key = Safetensors.map(arena, file).get("layer.1.key");
             assertEquals(
                     List.of(2L, 7L * 64, 8L),
