@@ -76,10 +76,11 @@ final class CallGrammars {
             rules.begin(key.thoughtEnd(), !tools.isEmpty(), key.schema());
         }
         try {
-            return Grammar.ofGbnf(rules.text(), rules.schemas(), rules.tokens(), rules.stringMarks());
+            return Checks.in(
+                    "tools", () -> Grammar.ofGbnf(rules.text(), rules.schemas(), rules.tokens(), rules.stringMarks()));
         } catch (IllegalArgumentException wrong) {
             requireSchemas(key);
-            throw new IllegalArgumentException("tools: " + wrong.getMessage(), wrong);
+            throw wrong;
         }
     }
 

@@ -52,9 +52,7 @@ final class PackedDecoder {
                 HAS_HEAD,
                 model.hasHead());
         new PackedFile.Contents(FORMAT)
-                .with(
-                        MODEL,
-                        new TreeMap<>(described)) // in a fixed order, so that the file has the same bytes each time
+                .with(MODEL, new TreeMap<>(described)) // sorted, so that the file always has the same bytes
                 .with("", packing.weights())
                 .withFiles(packing.source().tensors())
                 .write(path, listener::onPart);
