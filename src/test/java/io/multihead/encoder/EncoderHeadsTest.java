@@ -33,7 +33,8 @@ class EncoderHeadsTest {
             double[] all = EncoderHeads.mean(cpu, encoder, kept, text);
             assertEquals(vector.length, all.length);
             for (int i = 0; i < all.length; i++) {
-                assertEquals(vector[i], all[i], 1e-6 * Math.max(1, Math.abs(all[i])), "element " + i);
+                // a factor of 1 changes no state; both sum in double, and the encoder rounds its mean to f32
+                assertEquals(vector[i], all[i], 0x1p-24 * Math.abs(all[i]) + 0x1p-44, "element " + i);
             }
             kept[0][0] = false;
             double[] fewer = EncoderHeads.mean(cpu, encoder, kept, text);
