@@ -100,7 +100,7 @@ public record GenerationOptions(
      * {@return these options with a limit of time}. A text that reaches the limit ends with {@link FinishReason#TIMEOUT}, and has the
      * tokens generated until then.
      *
-     * @param newTimeout the time limit of the call, which includes its prefill and its wait for memory; more than zero
+     * @param newTimeout the time limit of the call, including prefill and waiting for memory; more than zero
      */
     public GenerationOptions withTimeout(Duration newTimeout) {
         return withLimits(new TextLimits(maxTokens(), newTimeout, stopSequences(), whenFull()));

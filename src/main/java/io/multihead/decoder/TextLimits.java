@@ -9,8 +9,8 @@ import java.util.List;
  * The limits of a generated text, which the model may end earlier. Immutable.
  *
  * @param maxTokens the largest number of tokens of the text, at least 1
- * @param timeout the time limit of the call, which includes its prefill and its wait for memory; more than zero,
- *     {@link #NO_TIMEOUT} for no limit. The call ends after the step that runs at that time
+ * @param timeout the time limit of the call, including prefill and waiting for memory; more than zero, {@link #NO_TIMEOUT} for no
+ *     limit. The call ends after the step that runs at that time
  * @param stopSequences the stop sequences, none of which is empty. The text ends before the first stop sequence. If an earlier position may
  *     still become a stop sequence, the decision waits, so the text does not depend on its division into tokens. If several stop sequences
  *     begin at one position, the shortest ends the text

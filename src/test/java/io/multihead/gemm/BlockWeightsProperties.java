@@ -191,7 +191,7 @@ class BlockWeightsProperties {
         }
     }
 
-    /** A decode step has the same bits as a prefill, on any number of threads, wherever A lies in memory. */
+    /** A decode step has the same bits as a prefill, on any number of threads and for any memory layout of A. */
     @Property(tries = 200, edgeCases = EdgeCasesMode.NONE)
     void rowsThreadsAndMemoryChangeNoBit(@ForAll("cases") Case c, @ForAll Layout layout) {
         try (Arena arena = Arena.ofShared()) {
